@@ -1,0 +1,332 @@
+"""A turn: content, and the blocks in it; where a block begins and ends.
+
+    turn (LFM2)    := (text | S block E echo?)*
+    turn (Llama 4) := (text | "<|python_start|>" block "<|python_end|>" | bare list)*
+
+End sentinels are split off here, before a block is read: they end it even inside a string.  A
+start sentinel that no block follows is text, and so is its end sentinel; any other end sentinel
+outside a block is dropped.  What might be the beginning of a sentinel is held until it is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from .arguments import ArgumentsWriter, Counter
+from .calls import BlockReader, Opening, bare_list_opens, block_opens
+from .content import BLANKS, ContentWriter
+from .events import Event
+from .source import Source
+from .state import Block
+from .tools import Tools, declared_parameters
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a model family marks tool calls."""
+
+    name: str
+    start: str
+    """The sentinel that opens a block."""
+    ends: tuple[str, ...]
+    """The sentinels that end one; the first is the one the model pairs with ``start``."""
+    special_tokens: tuple[str, ...]
+    """Other special tokens of the family's tokenizers."""
+    bare_lists: bool = False
+    """A list may stand without sentinels."""
+    echoes: bool = False
+    """The model may repeat a block after its end."""
+
+
+DIALECTS = {
+    "lfm2": Dialect(
+        "lfm2",
+        "<|tool_call_start|>",
+        ("<|tool_call_end|>",),
+        (
+            "<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|fim_pre|>", "<|fim_mid|>", "<|fim_suf|>",
+            "<|im_start|>", "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>",
+            "<|tool_response_start|>", "<|tool_response_end|>",
+        ),
+        echoes=True,
+    ),
+    "llama4": Dialect(
+        "llama4",
+        "<|python_start|>",
+        ("<|python_end|>", "<|eom|>", "<|eot|>"),
+        (
+            "<|begin_of_text|>", "<|end_of_text|>", "<|header_start|>", "<|header_end|>", "<|step|>",
+            "<|finetune_right_pad|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+        ),
+        bare_lists=True,
+    ),
+}  # fmt: skip
+
+_SLICE = 4096
+"""Characters read at once: what a block leaves unread is read again, so it must not be much."""
+
+
+class Envelope:
+    """Reads a turn; appends its events to ``events``.
+
+    ``special_tokens`` are left out of the content.  ``whole``: each call in one piece.
+    """
+
+    def __init__(
+        self, dialect: Dialect, tools: Tools, events: list[Event], *, special_tokens: Iterable[str], whole: bool
+    ) -> None:
+        self._dialect = dialect
+        self._tools = declared_parameters(tools)
+        self._content = ContentWriter(events)
+        self._new_writer = partial(ArgumentsWriter, events, Counter(), whole=whole)
+        hidden = {token for token in special_tokens if _TOKEN.fullmatch(token)}
+        self._outside = _Tokens({dialect.start, *dialect.ends, *hidden})
+        self._ends = _Tokens(dialect.ends)
+        self._hidden = _Tokens(hidden - {dialect.start, *dialect.ends})
+        self._text = ""  # what has arrived and is not passed on: from ``_at``
+        self._at = 0
+        self._total = 0  # characters up to the end of ``_text``
+        self._final = False
+        self._go_on: Callable[[], bool] = self._read_text  # the state; False: needs more text
+        self._block: _OpenBlock
+        self._echo: _Echo
+        self._found: tuple[re.Match[str] | None, int] | None = None  # the next sentinel in ``_text``
+        self._unopened = 0  # start sentinels that were text: so are their ends
+        self._python_until = 0  # up to here an earlier block fell back to Python's quote rule
+        self._blank_so_far = True
+        self._last = ""  # the last character of content
+
+    def feed(self, text: str) -> None:
+        """Read more text."""
+        for start in range(0, len(text) or 1, _SLICE):
+            piece = text[start : start + _SLICE] if len(text) > _SLICE else text
+            self._total += len(piece)
+            self._replace(self._text[self._at :] + piece if self._at < len(self._text) else piece)
+            while self._go_on():
+                pass
+
+    def finish(self) -> None:
+        """Read the end of the turn."""
+        self._final = True
+        self.feed("")
+        self._content.finish()
+
+    def _replace(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._found = None
+
+    # ---- text ----
+
+    def _read_text(self) -> bool:
+        text = self._text
+        start = self._at
+        if not self._found or (self._found[0] and self._found[0].start() < start):
+            self._found = self._outside.find(text, start, self._final)
+        token, stop = self._found
+        if self._dialect.bare_lists and (bracket := self._find_bracket(text, start, stop)) >= 0:
+            self._emit(text[start:bracket])
+            self._at = bracket
+            return self._open(partial(bare_list_opens, declared=not self._blank_so_far), "")
+        self._emit(text[start:stop])
+        self._at = stop
+        if token is None:
+            return False
+        self._at = token.end()
+        if token[0] == self._dialect.start:
+            return self._open(block_opens, token[0])
+        if token[0] in self._dialect.ends and self._unopened:
+            self._unopened -= 1
+            self._emit(token[0])
+        return True
+
+    def _emit(self, text: str) -> None:
+        if text:
+            self._content.text(text)
+            self._last = text[-1]
+            if self._blank_so_far and text.strip(BLANKS):
+                self._blank_so_far = False
+
+    def _find_bracket(self, text: str, start: int, stop: int) -> int:
+        """The first ``[`` that may open a bare list, or -1."""
+        if self._blank_so_far:
+            first = _VISIBLE.search(text, start, stop)
+            if first and first[0] == "[":
+                return first.start()
+        if self._tools:
+            bracket = text.find("[", start, stop)
+            while bracket >= 0:
+                if (text[bracket - 1] if bracket > start else self._last) in _BLANK:
+                    return bracket
+                bracket = text.find("[", bracket + 1, stop)
+        return -1
+
+    def _give_back(self, text: str) -> None:
+        """The source of a call that has no JSON form."""
+        self._content.segment(self._hidden.remove(text))
+
+    # ---- blocks ----
+
+    def _open(self, opening: Opening, sentinel: str) -> bool:
+        """A block may begin at the cursor, behind ``sentinel`` (none before a bare list)."""
+        source = Source(self._dialect.start, self._dialect.ends)
+        here = self._total - len(self._text) + self._at
+        block = Block(
+            source,
+            self._new_writer(),
+            self._tools,
+            python_only=here < self._python_until,
+            newline_ends=self._dialect.bare_lists,
+        )
+        reader = BlockReader(block, self._new_writer, opening, opened=self._opened, give_back=self._give_back)
+        self._block = _OpenBlock(block, reader, sentinel)
+        self._go_on = self._read_block
+        return True
+
+    def _opened(self) -> None:
+        self._content.part()
+        self._blank_so_far = False
+        self._last = ""
+
+    def _read_block(self) -> bool:
+        block = self._block
+        start = self._at
+        token, stop = self._ends.find(self._text, start, self._final)
+        self._at = stop
+        done = block.feed(self._text[start:stop])
+        if not done and (token or self._final):
+            done = block.close(cut=token is None)
+        if not done:
+            return False
+        rest = block.source.rest()
+        if block.state.python_only and rest:
+            self._python_until = self._total - len(self._text) + stop
+        # What the block left is read as text, and then the sentinel, unless that ended the block.
+        self._go_on = self._read_text
+        if len(rest) <= stop - start:
+            self._at = stop - len(rest)
+        else:
+            self._replace(rest + self._text[stop:])
+        if not block.found:
+            self._emit(block.sentinel or "[")
+            if block.sentinel:
+                self._unopened += 1
+            else:
+                self._at += 1
+        elif token and not rest:
+            self._at = token.end()
+            if self._dialect.echoes:
+                self._echo = _Echo(["", "".join(block.pieces).strip(BLANKS), "", token[0]])
+                self._go_on = self._read_echo
+        return True
+
+    def _read_echo(self) -> bool:
+        repeats = self._echo.feed(self._text[self._at :])
+        if repeats is None and not self._final:
+            self._at = len(self._text)
+            return False
+        self._go_on = self._read_text
+        self._replace(self._echo.rest() if repeats else "".join(self._echo.pieces))
+        return True
+
+
+_BLANK = frozenset(" \t\r\n")
+_VISIBLE = re.compile(rf"[^{BLANKS}]")
+_TOKEN = re.compile("<[^<>]*>")
+
+
+class _Tokens:
+    """Finds sentinels in text, also such that have only begun to arrive."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        tokens = sorted(tokens)
+        self._pattern = re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
+        self._beginnings = frozenset(token[:length] for token in tokens for length in range(1, len(token)))
+        self._longest = max(map(len, tokens), default=0)
+
+    def find(self, text: str, start: int, final: bool) -> tuple[re.Match[str] | None, int]:
+        """The first token and where it begins, or None and where one may have begun (``final``: none has)."""
+        first = text.find("<", start)
+        if first < 0:
+            return None, len(text)
+        token = self._pattern.search(text, first)
+        if token:
+            return token, token.start()
+        last = text.rfind("<", max(start, len(text) - self._longest))
+        if last >= 0 and not final and text[last:] in self._beginnings:
+            return None, last
+        return None, len(text)
+
+    def remove(self, text: str) -> str:
+        return self._pattern.sub("", text)
+
+
+class _OpenBlock:
+    """A block being read, and what the envelope must remember of it."""
+
+    def __init__(self, state: Block, reader: BlockReader, sentinel: str) -> None:
+        self.state = state
+        self.source = state.source
+        self.sentinel = sentinel
+        self.pieces: list[str] = []  # its text, for the echo
+        self.found = True  # False: it turned out to be no block
+        self._reader = reader.read()
+        next(self._reader)
+
+    def feed(self, piece: str) -> bool:
+        """Whether the block is over."""
+        if not piece:
+            return False
+        self.pieces.append(piece)
+        self.source.feed(piece)
+        return self._resume()
+
+    def close(self, *, cut: bool) -> bool:
+        self.source.close(cut=cut)
+        return self._resume()
+
+    def _resume(self) -> bool:
+        try:
+            next(self._reader)
+        except StopIteration as end:
+            self.found = end.value
+            return True
+        return False
+
+
+class _Echo:
+    """Compares what follows a block with the block's text and end, blanks around the text aside."""
+
+    def __init__(self, parts: list[str]) -> None:
+        self.pieces: list[str] = []
+        self._parts = parts  # "" stands for blanks
+        self._matched = 0  # of the first part
+        self._used = 0  # of the last piece
+
+    def feed(self, piece: str) -> bool | None:
+        """True: it is repeated, up to ``rest``.  None: not known yet."""
+        self.pieces.append(piece)
+        at = 0
+        while self._parts:
+            part = self._parts[0]
+            if not part:
+                at += len(piece) - at - len(piece[at:].lstrip(BLANKS))
+            else:
+                length = min(len(part) - self._matched, len(piece) - at)
+                if not piece.startswith(part[self._matched : self._matched + length], at):
+                    return False
+                self._matched += length
+                at += length
+            if at == len(piece) and self._matched < len(part or " "):
+                return None
+            self._parts.pop(0)
+            self._matched = 0
+        self._used = at
+        return True
+
+    def rest(self) -> str:
+        """What follows the repetition."""
+        return self.pieces[-1][self._used :]

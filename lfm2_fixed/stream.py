@@ -1,0 +1,114 @@
+"""The machine: a turn's text in, events out.
+
+Text goes through once, top to bottom: ``envelope`` (content and blocks) → ``calls`` (a block's
+calls) → ``literals``, ``strings``, ``numbers`` (their values, as JSON) → ``events``.  Reading a
+whole text is feeding it once; there is no other parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from .envelope import DIALECTS, Envelope
+from .events import ArgumentsDelta, CallEnd, CallStart, Content, Event
+from .tools import Tools
+
+
+class PythonicStream:
+    """Reads one model turn incrementally.
+
+    ``feed`` the text in pieces of any size, then ``finish``; both return the events that have
+    become certain.  Neither raises on any text.  CPU time is linear in the text and the cost of a
+    piece depends on the piece; what is kept is bounded by the open block.
+
+    ``dialect``: ``"lfm2"`` or ``"llama4"``.
+    ``tools``: the tools the request declares: an OpenAI list (dicts or objects), or parameter names
+    by tool name.  They give positional arguments their names and decide some ambiguities.
+    ``mode``: ``"delta"`` sends arguments as they come, ``"call"`` each call whole when it is complete.
+    ``special_tokens``: texts left out of the content; None: the dialect's own.
+
+    Raises ValueError for an unknown dialect or mode.
+    """
+
+    def __init__(
+        self,
+        dialect: str = "lfm2",
+        tools: Tools = None,
+        *,
+        mode: Literal["delta", "call"] = "delta",
+        special_tokens: Iterable[str] | None = None,
+    ) -> None:
+        if dialect not in DIALECTS:
+            raise ValueError(f"Unknown dialect {dialect!r}: use one of {', '.join(sorted(DIALECTS))}.")
+        if mode not in ("delta", "call"):
+            raise ValueError(f"Unknown mode {mode!r}: use 'delta' or 'call'.")
+        known = DIALECTS[dialect]
+        self._events: list[Event] = []
+        self._envelope = Envelope(
+            known,
+            tools,
+            self._events,
+            special_tokens=known.special_tokens if special_tokens is None else special_tokens,
+            whole=mode == "call",
+        )
+
+    def feed(self, text: str) -> list[Event]:
+        """Read the next piece of the turn, which may be empty."""
+        self._envelope.feed(text)
+        return self._take()
+
+    def finish(self) -> list[Event]:
+        """The turn is over.  Nothing may be fed after this."""
+        self._envelope.finish()
+        return self._take()
+
+    def _take(self) -> list[Event]:
+        events = self._events.copy()
+        self._events.clear()
+        return events
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A complete call.  ``arguments``: one valid JSON object, as text."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class ParseResult:
+    """What a turn holds: its complete calls in order, and the text outside them."""
+
+    calls: tuple[ToolCall, ...]
+    content: str
+
+
+def collect(events: Iterable[Event]) -> ParseResult:
+    """Put events together: the complete calls, and the content."""
+    names: dict[int, str] = {}
+    arguments: dict[int, list[str]] = {}
+    complete: list[int] = []
+    content: list[str] = []
+    for event in events:
+        if isinstance(event, Content):
+            content.append(event.text)
+        elif isinstance(event, ArgumentsDelta):
+            arguments[event.index].append(event.text)
+        elif isinstance(event, CallStart):
+            names[event.index] = event.name
+            arguments[event.index] = []
+        elif isinstance(event, CallEnd):
+            complete.append(event.index)
+    calls = tuple(ToolCall(names[index], "".join(arguments[index])) for index in complete)
+    return ParseResult(calls, "".join(content))
+
+
+def parse(
+    text: str, dialect: str = "lfm2", tools: Tools = None, *, special_tokens: Iterable[str] | None = None
+) -> ParseResult:
+    """Read a whole turn; parameters as for :class:`PythonicStream`."""
+    stream = PythonicStream(dialect, tools, mode="call", special_tokens=special_tokens)
+    return collect([*stream.feed(text), *stream.finish()])
