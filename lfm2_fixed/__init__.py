@@ -3,6 +3,7 @@
 Engine-free: nothing here imports vLLM; the plugin for it is ``lfm2_fixed.parser``.
 """
 
+from .completion import make_valid_python
 from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
 from .stream import ParseResult, PythonicStream, ToolCall, collect, parse
 
@@ -19,5 +20,6 @@ __all__ = [
     "PythonicStream",
     "ToolCall",
     "collect",
+    "make_valid_python",
     "parse",
 ]

@@ -111,7 +111,7 @@ class BlockReader:
         out = block.out = self._new_writer()
         block.frames.clear()
         try:
-            yield from self._read_item(char)
+            yield from self.read_item(char)
         except Malformed as error:
             yield from self._resynchronise(error.at)
             self._return_source(out, start)
@@ -136,7 +136,7 @@ class BlockReader:
         self.block.out = ArgumentsWriter([], Counter(), whole=True)
         self.block.frames.clear()
         try:
-            yield from self._read_item(char)
+            yield from self.read_item(char)
         except Malformed as error:
             return (yield from self._resynchronise(error.at))
         except EndOfBlock:
@@ -178,7 +178,7 @@ class BlockReader:
         out.abort("malformed")
         self._give_back(self.block.source.since(start))
 
-    def _read_item(self, char: str) -> Reader[None]:
+    def read_item(self, char: str) -> Reader[None]:
         """Read a call up to where the list goes on.  All of its JSON but the last piece may be sent then."""
         block = self.block
         if char == "{":

@@ -20,7 +20,14 @@ from .numbers import number_json, read_number
 from .source import Reader, is_name
 from .state import BRACE, CALL, DICT, MAX_DEPTH, OBJECT, Block
 
-CONSTANTS = {"True": "true", "False": "false", "None": "null", "true": "true", "false": "false", "null": "null"}
+CONSTANTS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "true": "true",
+    "false": "false",
+    "null": "null",
+}
 _PREFIX = re.compile(r"(?:[fFbBtT][rR]|[rR][fFbBtT]|[rRuUfFbBtT])?")
 
 
@@ -143,7 +150,6 @@ class _GoesOn:
 
     def _after_argument(self, char: str) -> Reader[bool]:
         source = self.source
-        block = self.block
         if char == ",":
             source.pos += 1
             char = yield from source.skip(self.comments)

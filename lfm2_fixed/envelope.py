@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from .arguments import ArgumentsWriter, Counter
 from .calls import BlockReader, Opening, bare_list_opens, block_opens
@@ -76,16 +76,19 @@ class Envelope:
     """
 
     def __init__(
-        self, dialect: Dialect, tools: Tools, events: list[Event], *, special_tokens: Iterable[str], whole: bool
+        self,
+        dialect: Dialect,
+        tools: Tools,
+        events: list[Event],
+        *,
+        special_tokens: Iterable[str],
+        whole: bool,
     ) -> None:
         self._dialect = dialect
         self._tools = declared_parameters(tools)
         self._content = ContentWriter(events)
         self._new_writer = partial(ArgumentsWriter, events, Counter(), whole=whole)
-        hidden = {token for token in special_tokens if _TOKEN.fullmatch(token)}
-        self._outside = _Tokens({dialect.start, *dialect.ends, *hidden})
-        self._ends = _Tokens(dialect.ends)
-        self._hidden = _Tokens(hidden - {dialect.start, *dialect.ends})
+        self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))
         self._text = ""  # what has arrived and is not passed on: from ``_at``
         self._at = 0
         self._total = 0  # characters up to the end of ``_text``
@@ -262,6 +265,14 @@ class _Tokens:
 
     def remove(self, text: str) -> str:
         return self._pattern.sub("", text)
+
+
+@lru_cache(maxsize=64)
+def _tokens(dialect: Dialect, special_tokens: tuple[str, ...]) -> tuple[_Tokens, _Tokens, _Tokens]:
+    """What to find outside blocks, in blocks, and in text given back."""
+    sentinels = {dialect.start, *dialect.ends}
+    hidden = {token for token in special_tokens if _TOKEN.fullmatch(token)} - sentinels
+    return _Tokens(sentinels | hidden), _Tokens(dialect.ends), _Tokens(hidden)
 
 
 class _OpenBlock:

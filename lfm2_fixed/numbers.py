@@ -1,8 +1,8 @@
 """Numbers: exact, as JSON.
 
-    number  := [+-]? (integer | float)
-    integer := decimal digits (leading zeros allowed) | 0x… | 0o… | 0b…, with ``_`` between digits
-    float   := as in Python; written as Python's ``repr``
+number  := [+-]? (integer | float)
+integer := decimal digits (leading zeros allowed) | 0x… | 0o… | 0b…, with ``_`` between digits
+float   := as in Python; written as Python's ``repr``
 """
 
 from __future__ import annotations

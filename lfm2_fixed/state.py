@@ -68,6 +68,7 @@ class Block:
         self.parameters: Sequence[str] | None = None  # of the current call's tool, if declared
         self.positional = 0  # positional arguments of the current call so far
         self.named = False  # a named argument was given
+        self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
 

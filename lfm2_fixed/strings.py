@@ -121,6 +121,7 @@ class _Literal:
         plain = _PLAIN[quote, self.format]
         raw_newline = False
         strict = False
+        block.open_quote = delimiter
         while True:
             run = plain.match(source.text, source.pos)
             if run:
@@ -146,6 +147,7 @@ class _Literal:
             else:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
+                block.open_quote = ""
                 verdict = yield from closing_verdict(
                     block,
                     python=python or block.python_only,
@@ -157,6 +159,7 @@ class _Literal:
                 if verdict is not Verdict.TEXT:
                     return verdict
                 strict = True
+                block.open_quote = delimiter
                 source.rewind(quote_offset + 1)
                 text(quote)
 
