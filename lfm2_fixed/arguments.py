@@ -42,12 +42,12 @@ class ArgumentsWriter:
 
     def send(self, text: str) -> None:
         """Certain text."""
-        if self._waiting or self._holds:
+        if self._waiting or self._holds or self.index is None:
             self._waiting.append(text)
             if not self._holds:
                 self._flush()
         elif text:
-            self._events.append(ArgumentsDelta(self.index, text))  # type: ignore[arg-type]
+            self._events.append(ArgumentsDelta(self.index, text))
 
     def hold(self) -> int:
         """Let nothing leave until ``take`` is called with the mark returned here."""

@@ -92,6 +92,8 @@ class BlockReader:
         while True:
             char = source.now() or (yield from source.skip())
             if not char:
+                if source.cut_here:
+                    source.pos = len(source.text)  # the beginning of a sentinel is no text
                 return False
             if char in ",;":
                 source.pos += 1
@@ -116,6 +118,7 @@ class BlockReader:
             yield from self._resynchronise(error.at)
             self._return_source(out, start)
         except EndOfBlock as end:
+            self._pass_unfinished(end)
             found = False
             if end.in_string and not block.python_only:
                 block.python_only = True
@@ -139,9 +142,15 @@ class BlockReader:
             yield from self.read_item(char)
         except Malformed as error:
             return (yield from self._resynchronise(error.at))
-        except EndOfBlock:
+        except EndOfBlock as end:
+            self._pass_unfinished(end)
             return False
         return True
+
+    def _pass_unfinished(self, end: EndOfBlock) -> None:
+        """Go over what is left of an open string: the beginning of an escape."""
+        if end.in_string:
+            self.block.source.pos = len(self.block.source.text)
 
     def _resynchronise(self, at: int) -> Reader[bool]:
         """After an error, go to where the list goes on (True), or to the block's end."""
@@ -149,10 +158,10 @@ class BlockReader:
         source = block.source
         brackets = [frame.closer for frame in block.frames]
         counts = Counts(brackets)
-        ends = ",]" if block.in_list else ",;"
+        ends = ",]" if block.in_list else ",;\n"
         source.rewind(at)
-        while char := (yield from source.skip()):
-            if not brackets and (char in ends or (source.newline and not block.in_list)):
+        while char := (yield from source.skip(line=not block.in_list and not brackets)):
+            if not brackets and char in ends:
                 return True
             if (yield from opens_string(block)) is not None:
                 yield from pass_string(block, source.text[source.pos], newlines=True)
@@ -186,8 +195,8 @@ class BlockReader:
         else:
             yield from self._call()
         block.out.put("}")
-        char = yield from block.source.skip()
-        if char not in ("", ",", ";", "]") and not block.source.newline:
+        char = yield from block.source.skip(line=True)
+        if char not in ("", ",", ";", "]", "\n"):
             raise Malformed(block.source.offset)
 
     def _call(self) -> Reader[None]:
@@ -374,16 +383,16 @@ def bare_list_opens(block: Block, *, declared: bool) -> Reader[bool]:
     if (yield from source.skip(comments=False)) != "(":
         return False
     source.pos += 1
-    char = yield from source.skip(comments=False)
+    char = yield from source.skip()
     if char == ")":
         source.pos += 1
-        return (yield from source.skip(comments=False)) in (",", "]")
+        return (yield from source.skip()) in (",", "]")
     if char == "*":
         source.pos += 1
         return (yield from source.peek()) == "*"
     start = source.offset
     argument = yield from source.name()
-    if is_name(argument) and (yield from source.skip(comments=False)) == "=":
+    if is_name(argument) and (yield from source.skip()) == "=":
         source.pos += 1
         return (yield from source.peek()) != "="
     source.rewind(start)

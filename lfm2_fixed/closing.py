@@ -183,11 +183,11 @@ class _GoesOn:
     def _after_call(self) -> Reader[bool]:
         """After the ``)`` of a call, or the ``}`` of one in JSON form."""
         source = self.source
-        char = yield from source.skip(self.comments)
+        char = yield from source.skip(self.comments, line=not self.strict)
         if not char:
             return True
         if not self.strict:
-            return char in ",;]" or source.newline
+            return char in ",;]\n"
         if char == "]":
             source.pos += 1
             char = yield from source.skip(self.comments)
@@ -218,6 +218,7 @@ class _GoesOn:
 _OPERATOR = re.compile(r"\*\*?|//?|<<|>>|[<>=!]=|[-+%@&|^<>]")
 _UNARY_WORDS = frozenset(["not", "await"])
 _BINARY_WORDS = frozenset(["and", "or", "in", "is", "if", "else", "for"])
+_NO_TEXT = frozenset("bBtT")  # prefixes of literals that do not join text
 _STRING, _OPERAND, _WANTED = "string", "operand", "wanted"
 
 
@@ -241,8 +242,9 @@ def _expression(block: Block) -> Reader[Verdict]:
             if not conditions and (yield from _GoesOn(block, strict=False, comments=True).after_value()):
                 return Verdict.JOIN if literals_only else Verdict.EXPRESSION
             return Verdict.TEXT
-        if (yield from opens_string(block)) is not None:
-            if last is _OPERAND:
+        prefix = yield from opens_string(block)
+        if prefix is not None:
+            if last is _OPERAND or (last is _STRING and not _NO_TEXT.isdisjoint(prefix)):
                 return Verdict.TEXT
             if not (yield from pass_string(block, source.text[source.pos])):
                 return Verdict.TEXT
@@ -253,6 +255,7 @@ def _expression(block: Block) -> Reader[Verdict]:
         if char in ")]}":
             if not brackets or brackets.pop() != char:
                 return Verdict.TEXT
+            source.pos += 1
             last = _OPERAND
         elif last is _WANTED:
             if char in "([{":

@@ -132,8 +132,11 @@ class Source:
             yield
         return self.text[self.pos]
 
-    def skip(self, comments: bool = True) -> Reader[str]:
-        """Pass blanks, line continuations and comments: the next character, or ``""`` at the block's end."""
+    def skip(self, comments: bool = True, *, line: bool = False) -> Reader[str]:
+        """Pass blanks, line continuations and comments: the next character, or ``""`` at the block's end.
+
+        ``line``: go no further than over the end of a line, and answer with a newline.
+        """
         self.newline = False
         while True:
             blanks = _BLANKS.match(self.text, self.pos)
@@ -141,6 +144,8 @@ class Source:
                 self.pos = blanks.end()
                 if not self.newline:
                     self.newline = "\n" in blanks[0] or "\r" in blanks[0]
+                if line and self.newline:
+                    return "\n"
             char = yield from self.peek()
             if char == "\\":
                 if not (yield from self._continuation()):
