@@ -74,7 +74,6 @@ class BlockReader:
     def _another_list(self) -> Reader[bool]:
         """After a list: whether a further one follows.  Else the cursor is where text begins."""
         source = self.block.source
-        source.forget()
         end = source.offset
         while char := (yield from source.skip(comments=False)):
             if char not in ",;":
@@ -108,7 +107,6 @@ class BlockReader:
         """Read one item; whatever is wrong with it stays its own."""
         block = self.block
         source = block.source
-        source.forget()
         start = source.offset
         out = block.out = self._new_writer()
         block.frames.clear()

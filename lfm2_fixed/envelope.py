@@ -91,22 +91,33 @@ class Envelope:
         self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))
         self._text = ""  # what has arrived and is not passed on: from ``_at``
         self._at = 0
-        self._total = 0  # characters up to the end of ``_text``
         self._final = False
         self._go_on: Callable[[], bool] = self._read_text  # the state; False: needs more text
-        self._block: _OpenBlock
+        self._plain = not dialect.bare_lists  # in this state text without ``<`` is content
+        self._block: _OpenBlock | None = None  # the block being read
         self._echo: _Echo
         self._found: tuple[re.Match[str] | None, int] | None = None  # the next sentinel in ``_text``
         self._unopened = 0  # start sentinels that were text: so are their ends
-        self._python_until = 0  # up to here an earlier block fell back to Python's quote rule
+        self._python_until = 0  # up to here in ``_text`` an earlier block fell back to Python's quote rule
         self._blank_so_far = True
         self._last = ""  # the last character of content
 
     def feed(self, text: str) -> None:
         """Read more text."""
+        if text and self._at == len(self._text) and "<" not in text and len(text) <= _SLICE:
+            # Nothing is held, and no sentinel begins in the text: most deltas are like this.
+            block = self._block
+            if block is not None:
+                if not block.feed(text):
+                    return
+                self._replace(text)
+                self._leave(block, None, 0, len(text))
+                text = ""
+            elif self._plain:
+                self._content.text(text)
+                return
         for start in range(0, len(text) or 1, _SLICE):
             piece = text[start : start + _SLICE] if len(text) > _SLICE else text
-            self._total += len(piece)
             self._replace(self._text[self._at :] + piece if self._at < len(self._text) else piece)
             while self._go_on():
                 pass
@@ -118,11 +129,16 @@ class Envelope:
         self._content.finish()
 
     def _replace(self, text: str) -> None:
+        self._python_until = max(0, self._python_until - self._at)
         self._text = text
         self._at = 0
         self._found = None
 
     # ---- text ----
+
+    def _resume_text(self) -> None:
+        self._go_on = self._read_text
+        self._plain = not self._dialect.bare_lists
 
     def _read_text(self) -> bool:
         text = self._text
@@ -176,17 +192,17 @@ class Envelope:
     def _open(self, opening: Opening, sentinel: str) -> bool:
         """A block may begin at the cursor, behind ``sentinel`` (none before a bare list)."""
         source = Source(self._dialect.start, self._dialect.ends)
-        here = self._total - len(self._text) + self._at
         block = Block(
             source,
             self._new_writer(),
             self._tools,
-            python_only=here < self._python_until,
+            python_only=self._at < self._python_until,
             newline_ends=self._dialect.bare_lists,
         )
         reader = BlockReader(block, self._new_writer, opening, opened=self._opened, give_back=self._give_back)
         self._block = _OpenBlock(block, reader, sentinel)
         self._go_on = self._read_block
+        self._plain = False
         return True
 
     def _opened(self) -> None:
@@ -196,23 +212,31 @@ class Envelope:
 
     def _read_block(self) -> bool:
         block = self._block
+        assert block
         start = self._at
         token, stop = self._ends.find(self._text, start, self._final)
         self._at = stop
         done = block.feed(self._text[start:stop])
         if not done and (token or self._final):
             done = block.close(cut=token is None)
-        if not done:
-            return False
+        if done:
+            self._leave(block, token, start, stop)
+        return done
+
+    def _leave(self, block: _OpenBlock, token: re.Match[str] | None, start: int, stop: int) -> None:
+        """The block is over; ``_text[start:stop]`` was the last it was given, ``token`` may follow.
+
+        What the block left is read as text, and then the sentinel, unless that ended the block.
+        """
+        self._block = None
+        self._resume_text()
         rest = block.source.rest()
-        if block.state.python_only and rest:
-            self._python_until = self._total - len(self._text) + stop
-        # What the block left is read as text, and then the sentinel, unless that ended the block.
-        self._go_on = self._read_text
-        if len(rest) <= stop - start:
-            self._at = stop - len(rest)
-        else:
+        self._at = stop - len(rest)
+        if self._at < start:
+            self._at = stop
             self._replace(rest + self._text[stop:])
+        if block.state.python_only and rest:
+            self._python_until = self._at + len(rest)
         if not block.found:
             self._emit(block.sentinel or "[")
             if block.sentinel:
@@ -222,16 +246,16 @@ class Envelope:
         elif token and not rest:
             self._at = token.end()
             if self._dialect.echoes:
-                self._echo = _Echo(["", "".join(block.pieces).strip(BLANKS), "", token[0]])
+                self._echo = _Echo(["", block.source.whole().strip(BLANKS), "", token[0]])
                 self._go_on = self._read_echo
-        return True
+                self._plain = False
 
     def _read_echo(self) -> bool:
         repeats = self._echo.feed(self._text[self._at :])
         if repeats is None and not self._final:
             self._at = len(self._text)
             return False
-        self._go_on = self._read_text
+        self._resume_text()
         self._replace(self._echo.rest() if repeats else "".join(self._echo.pieces))
         return True
 
@@ -282,7 +306,6 @@ class _OpenBlock:
         self.state = state
         self.source = state.source
         self.sentinel = sentinel
-        self.pieces: list[str] = []  # its text, for the echo
         self.found = True  # False: it turned out to be no block
         self._reader = reader.read()
         next(self._reader)
@@ -291,8 +314,10 @@ class _OpenBlock:
         """Whether the block is over."""
         if not piece:
             return False
-        self.pieces.append(piece)
         self.source.feed(piece)
+        fast_lane = self.state.fast_lane
+        if fast_lane is not None and fast_lane():
+            return False
         return self._resume()
 
     def close(self, *, cut: bool) -> bool:

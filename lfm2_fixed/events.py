@@ -4,6 +4,9 @@ A turn is any mixture of content and calls.  For one call the order is always
 ``CallStart``, ``ArgumentsDelta`` (one or more), then ``CallEnd`` or ``CallAborted``; events
 of different calls never interleave, and ``index`` counts the calls that were started: 0, 1, ….
 Joining ``ArgumentsDelta.text`` of one index gives the call's arguments.
+
+Events are values: treat them as immutable.  (Frozen dataclasses take three times as long to make,
+and one is made for every delta.)
 """
 
 from __future__ import annotations
@@ -12,14 +15,14 @@ from dataclasses import dataclass
 from typing import Literal, Union
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Content:
     """Text that is no call.  ``text`` is never empty."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class CallStart:
     """A call begins.  Sent together with the first piece of its arguments, never alone."""
 
@@ -27,7 +30,7 @@ class CallStart:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ArgumentsDelta:
     """The next piece of one call's arguments, as JSON text.  Never empty, never taken back."""
 
@@ -35,14 +38,14 @@ class ArgumentsDelta:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class CallEnd:
     """The call is complete: its arguments are now one valid JSON object."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class CallAborted:
     """A call that was started will never be completed; its arguments stay unterminated.
 

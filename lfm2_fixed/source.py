@@ -2,9 +2,9 @@
 
 Readers are generators: where the text runs out before its end is known they ``yield``, and are
 resumed when :meth:`Source.feed` has added the next piece.  Offsets count characters from the
-block's start.  What was read is kept from the last :meth:`Source.forget` on, so that a reader can
-look ahead and :meth:`Source.rewind`, and a call's source text can be given back.  Every operation
-costs what it moves over; nothing depends on the length of the block.
+block's start.  What was read is kept, so that a reader can look ahead and :meth:`Source.rewind`, and a
+call's source text can be given back.  Every operation costs what it moves over; nothing depends
+on the length of the block.
 
 The end of the block is a case of every reader: :meth:`Source.skip` answers ``""`` there.  The
 block's own end sentinel never gets here (the envelope splits it off); the start sentinel of a
@@ -79,12 +79,12 @@ class Source:
     def offset(self) -> int:
         return self.base + self.pos
 
-    def forget(self) -> None:
-        """Nothing before the cursor will be asked for again."""
-        self._kept.clear()
+    def whole(self) -> str:
+        """All of the block's text so far."""
+        return "".join(self._kept) + self.text
 
     def rewind(self, offset: int) -> None:
-        """Put the cursor at ``offset``, which must not lie before the last ``forget``."""
+        """Put the cursor at ``offset``."""
         if offset < self.base:
             pieces = [self.text]
             while offset < self.base:

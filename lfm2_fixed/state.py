@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .arguments import ArgumentsWriter
 from .source import Source
@@ -68,6 +68,8 @@ class Block:
         self.parameters: Sequence[str] | None = None  # of the current call's tool, if declared
         self.positional = 0  # positional arguments of the current call so far
         self.named = False  # a named argument was given
+        # Inside a string: takes what is next if it is plain text, as most is.  True: no need to resume the reader.
+        self.fast_lane: Callable[[], bool] | None = None
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset

@@ -106,38 +106,37 @@ class _Literal:
 
     def __init__(self, block: Block, decoder: _Decoder, prefix: str, start: int) -> None:
         self.block = block
+        self.source = block.source
         self.decoder = decoder
         self.raw = "r" in prefix
         self.format = "f" in prefix
         self.start = start
+        self.plain = _PLAIN["'", self.format]
+        self.raw_newline = False
 
     def read(self, python: bool) -> Reader[Verdict]:
         """Read the literal; CLOSE, or JOIN if another follows.  ``python``: close by Python's rule."""
         block = self.block
-        source = block.source
+        source = self.source
         text = self.decoder.text
         delimiter = yield from self._open()
         quote = delimiter[0]
-        plain = _PLAIN[quote, self.format]
-        raw_newline = False
+        self.plain = _PLAIN[quote, self.format]
         strict = False
         block.open_quote = delimiter
         while True:
-            run = plain.match(source.text, source.pos)
-            if run:
-                source.pos = run.end()
-                text(run[0])
-                if not raw_newline:
-                    raw_newline = "\n" in run[0] or "\r" in run[0]
-            if source.pos == len(source.text):
+            if self._take():
                 if source.ended:
                     raise EndOfBlock(in_string=True)
+                block.fast_lane = self._take
                 yield
+                block.fast_lane = None
                 continue
             char = source.text[source.pos]
             if char == "\\":
                 escaped = yield from self._escape()
-                raw_newline = raw_newline or (self.raw and escaped[-1:] in ("\n", "\r"))
+                if self.raw and escaped[-1] in "\n\r":
+                    self.raw_newline = True
                 text(escaped)
             elif char != quote:
                 text((yield from self._brace(char)))
@@ -152,7 +151,7 @@ class _Literal:
                     block,
                     python=python or block.python_only,
                     strict=strict,
-                    raw_newline=raw_newline and len(delimiter) == 1,
+                    raw_newline=self.raw_newline and len(delimiter) == 1,
                 )
                 if verdict is Verdict.EXPRESSION:
                     raise Malformed(source.offset)
@@ -163,9 +162,21 @@ class _Literal:
                 source.rewind(quote_offset + 1)
                 text(quote)
 
+    def _take(self) -> bool:
+        """Take the plain text at the cursor; whether that is all there is so far."""
+        source = self.source
+        run = self.plain.match(source.text, source.pos)
+        if run:
+            source.pos = run.end()
+            plain = run[0]
+            self.decoder.text(plain)
+            if not self.raw_newline and ("\n" in plain or "\r" in plain):
+                self.raw_newline = True
+        return source.pos == len(source.text)
+
     def _open(self) -> Reader[str]:
         """Take the opening quote, of one or three characters."""
-        source = self.block.source
+        source = self.source
         quote = source.text[source.pos]
         triple = yield from self._at(quote * 3)
         delimiter = quote * 3 if triple else quote
@@ -174,7 +185,7 @@ class _Literal:
 
     def _at(self, delimiter: str) -> Reader[bool]:
         """Whether ``delimiter`` is next."""
-        source = self.block.source
+        source = self.source
         while True:
             ahead = source.text[source.pos : source.pos + len(delimiter)]
             if ahead == delimiter:
@@ -186,15 +197,15 @@ class _Literal:
     def _brace(self, char: str) -> Reader[str]:
         """A brace in an f-string: doubled it is text, else it makes a placeholder."""
         if not (yield from self._at(char * 2)):
-            if self.block.source.ended and self.block.source.rest() == char:
+            if self.source.ended and self.source.rest() == char:
                 raise EndOfBlock(in_string=True)
             raise Malformed(self.start)
-        self.block.source.pos += 2
+        self.source.pos += 2
         return char
 
     def _escape(self) -> Reader[str]:
         """Take the escape at the cursor; its decoded text."""
-        source = self.block.source
+        source = self.source
         char = yield from self._ahead(1)
         if self.raw:
             source.pos += 2
@@ -223,7 +234,7 @@ class _Literal:
 
     def _ahead(self, distance: int) -> Reader[str]:
         """The character ``distance`` after the cursor.  Raises EndOfBlock: the string stays open."""
-        source = self.block.source
+        source = self.source
         while len(source.text) <= source.pos + distance:
             if source.ended:
                 raise EndOfBlock(in_string=True)
@@ -231,7 +242,7 @@ class _Literal:
         return source.text[source.pos + distance]
 
     def _octal(self) -> Reader[str]:
-        source = self.block.source
+        source = self.source
         while True:
             digits = _OCTAL.match(source.text, source.pos + 1)
             assert digits
@@ -241,7 +252,7 @@ class _Literal:
             yield
 
     def _hex(self, width: int) -> Reader[str]:
-        source = self.block.source
+        source = self.source
         while True:
             start = source.pos + 2
             digits = _HEX.match(source.text, start, start + width)
@@ -259,7 +270,7 @@ class _Literal:
         return source.text[source.pos - 2 : source.pos]
 
     def _named(self) -> Reader[str]:
-        source = self.block.source
+        source = self.source
         while True:
             start = source.pos + 2
             name = _NAMED.match(source.text, start, start + _LONGEST_NAME)
