@@ -1,0 +1,101 @@
+"""Every case of ``cases.jsonl`` through ``Parser.parse`` and ``Parser.parse_delta``."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import served
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent.parent / "cases.jsonl").read_text(encoding="utf-8").split("\n")
+    if line
+]
+BY_ID = pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+
+
+def tools_of(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The case's tools; a tool that no case calls where it declares none, since vLLM needs one."""
+    declared = case.get("tools") or {"unrelated-tool": []}
+    return [served.tool(name, *parameters) for name, parameters in declared.items()]
+
+
+def expected(case: dict[str, Any]) -> served.ToolCalls:
+    return [(call["name"], json.dumps(call["arguments"], ensure_ascii=False)) for call in case["calls"]]
+
+
+def complete(calls: served.ToolCalls) -> served.ToolCalls:
+    """The calls whose arguments are whole: what a stream shows of the others stays unterminated."""
+
+    def is_json(text: str) -> bool:
+        try:
+            json.loads(text)
+        except ValueError:
+            return False
+        return True
+
+    return [call for call in calls if is_json(call[1])]
+
+
+def cuttings(text: str) -> list[list[str]]:
+    rng = random.Random(len(text))
+    cut = sorted(rng.randrange(len(text) + 1) for _ in range(4))
+    edges = [0, *cut, len(text)]
+    result = [[text[i : i + size] for i in range(0, len(text), size)] for size in (1, 3, 7)]
+    return [*result, [text], [text, ""], [text[start:end] for start, end in zip(edges, edges[1:])]]
+
+
+@BY_ID
+@pytest.mark.parametrize("reasoning", [None, "qwen3"])
+def test_whole(case: dict[str, Any], reasoning: str | None) -> None:
+    before = "<think>hm</think>" if reasoning else ""
+    request = served.adjusted(served.chat(tools_of(case)), case["format"], reasoning)
+    turn = served.whole(before + case["input"], request, case["format"], reasoning)
+    assert turn.calls == expected(case)
+    # vLLM makes content of blanks alone null beside calls, and the reasoning parser trims.
+    assert turn.content.strip() == case["content"].strip()
+    if turn.content.strip() and reasoning is None:
+        assert turn.content == case["content"]
+    assert len(set(turn.ids)) == len(turn.calls)
+    assert all(call_id.startswith("chatcmpl-tool-") for call_id in turn.ids)
+
+
+@BY_ID
+@pytest.mark.parametrize("api", [served.chat, served.responses])
+def test_streamed(case: dict[str, Any], api: Any) -> None:
+    request = served.adjusted(api(tools_of(case)), case["format"])
+    for pieces in cuttings(case["input"]):
+        turn = served.streamed(pieces, request, case["format"])
+        assert complete(turn.calls) == expected(case), pieces
+        assert turn.content == case["content"], pieces
+        assert len(set(turn.ids)) == len(turn.calls)
+        if case.get("no_trace"):
+            assert turn.calls == complete(turn.calls)
+        if case.get("stream_incomplete"):
+            assert len(turn.calls) == len(expected(case)) + 1
+
+
+@BY_ID
+def test_streamed_call_by_call(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """``LFM2_FIXED_STREAM=call``: each call in one delta, nothing unfinished."""
+    monkeypatch.setenv("LFM2_FIXED_STREAM", "call")
+    request = served.adjusted(served.chat(tools_of(case)), case["format"])
+    turn = served.streamed(list(case["input"]), request, case["format"])
+    assert turn.calls == expected(case)
+    assert turn.content == case["content"]
+    assert sum(len(chunk.get("tool_calls", ())) for chunk in turn.chunks) == len(turn.calls)
+
+
+@BY_ID
+def test_streamed_after_reasoning(case: dict[str, Any]) -> None:
+    """Behind a reasoning parser, whatever it hands over."""
+    request = served.adjusted(served.chat(tools_of(case)), case["format"], "qwen3")
+    thoughts = ["<think>", "let me ", "see", "</think>"]
+    turn = served.streamed([*thoughts, *case["input"]], request, case["format"], "qwen3")
+    assert turn.reasoning == "let me see"
+    assert complete(turn.calls) == expected(case)
+    assert turn.content == case["content"]
