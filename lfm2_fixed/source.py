@@ -91,6 +91,11 @@ class Source:
                 piece = self._kept.pop()
                 self.base -= len(piece)
                 pieces.append(piece)
+            before = offset - self.base
+            if before:  # leave it: taking it along each time would make it grow
+                self._kept.append(pieces[-1][:before])
+                pieces[-1] = pieces[-1][before:]
+                self.base = offset
             self.text = "".join(reversed(pieces))
         self.pos = offset - self.base
 
