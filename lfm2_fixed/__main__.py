@@ -1,0 +1,5 @@
+"""``python -m lfm2_fixed``: the command ``lfm2-fixed``."""
+
+from .cli import main
+
+main(prog_name="lfm2-fixed")

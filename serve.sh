@@ -1,0 +1,108 @@
+#!/bin/bash
+# Serve a model with vLLM and the fixed tool parsers; without a model, a tiny scripted one on the CPU.
+set -u
+HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+PLUGIN="$HERE/lfm2_fixed/parser.py"
+
+usage() {
+  cat <<'END'
+usage: ./serve.sh MODEL [flags…]   serve a model, e.g. ./serve.sh LiquidAI/LFM2.5-2.6B --port 8080
+       ./serve.sh [flags…]         serve a tiny scripted model on the CPU
+       ./serve.sh --demo [--brief] stock parser and fixed parser in two real servers, side by side
+       ./serve.sh --help
+
+MODEL  a name on the Hub or a directory. Needs vLLM 0.26.0 or newer: the `vllm` command on the PATH (or VLLM=/path/to/vllm),
+       e.g. in vLLM's container, or after `pip install vllm` in an active venv. Llama 4 models get
+       --tool-call-parser llama4_pythonic_fixed; all others lfm2_fixed and, as LFM2.5 models reason first,
+       --reasoning-parser qwen3. Models that do not reason (LFM2, "Instruct") are served without it;
+       --no-reasoning forces that, --reasoning-parser NAME chooses another.
+flags  are handed to vLLM and come last, so they win.
+
+Without a MODEL nothing but Python 3.11 to 3.14 with venv is needed, no GPU: vLLM's CPU build is installed into .venv-serve
+(2.5 GB on disk; once, a few minutes) and serves a model of two tiny layers that says back what the last user message
+says, so you can send it any model output and see what a client gets. --port N: default 8000.
+--demo sends the payloads of `lfm2-fixed repro` through vLLM's own parser and this one, streamed and whole, prints the
+table and stops. Exit status 0: this one is right everywhere; 1: it is not; anything else: it could not run.
+
+Settings for the CPU venv (environment):
+  LFM2_FIXED_SERVE_VENV   where it is (default: .venv-serve beside this script)
+  PYTHON                  the interpreter it is made with
+  LFM2_FIXED_TORCH        the PyTorch to install (default: torch==2.13.0). From PyPI that is the CUDA build on x86 Linux,
+                          which works on a CPU but downloads 3 GB. To get the CPU build, let pip see PyTorch's CPU index
+                          first (PIP_EXTRA_INDEX_URL; see "Get started" on PyTorch's site) or a local wheel (PIP_FIND_LINKS).
+END
+}
+
+say() { echo "[serve] $*"; }
+die() { echo "[serve] error: $*" >&2; exit 2; }
+
+tiny() { # script of tests/e2e, its arguments…
+  local script="$1" venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
+  shift
+  "$HERE/tests/e2e/setup_venv.sh" "$venv" || exit 2
+  # Exec: signals reach the script, which stops the server it started.
+  LFM2_FIXED_SERVE_VENV="$venv" PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 \
+    exec "$venv/bin/python" "$HERE/tests/e2e/$script" "$@"
+}
+
+# Whether the model is a Llama 4: by its configuration if it is a directory, else by its name.
+is_llama4() {
+  if [ -f "$1/config.json" ]; then grep -qi '"llama4\|"Llama4' "$1/config.json"; else
+    case "${1,,}" in *llama-4* | *llama4*) true ;; *) false ;; esac
+  fi
+}
+
+reasons() { # by its name: LFM2 and instruction-tuned models do not
+  case "${1,,}" in
+    *thinking*) true ;;
+    *instruct* | *lfm2-*) false ;;
+    *) true ;;
+  esac
+}
+
+serve() {
+  local model="$1" vllm version python parser flags=() reasoning=auto argument
+  shift
+  vllm="$(command -v "${VLLM:-vllm}")" || die "there is no \`vllm\` command here: activate the venv that has it, run this in vLLM's container, or \`pip install vllm\` (0.26.0 or newer)"
+  python="$(dirname "$(readlink -f "$vllm")")/python3"
+  [ -x "$python" ] || python=python3
+  version="$("$python" -c 'import importlib.metadata as m; print(m.version("vllm"))' 2>/dev/null)"
+  if [ -n "$version" ] && [ "$(printf '%s\n' 0.26.0 "${version%%+*}" | sort -V | head -n 1)" != 0.26.0 ]; then
+    die "vLLM $version is too old: the parsers need 0.26.0 or newer (pip install -U vllm)"
+  fi
+  [ -f "$PLUGIN" ] || die "$PLUGIN is missing: run this script from a complete checkout"
+
+  for argument in "$@"; do
+    case "$argument" in
+      --no-reasoning) reasoning=no ;;
+      --reasoning-parser | --reasoning-parser=*) reasoning=given; flags+=("$argument") ;;
+      *) flags+=("$argument") ;;
+    esac
+  done
+  if is_llama4 "$model"; then
+    parser=llama4_pythonic_fixed
+    [ "$reasoning" = auto ] && reasoning=no
+  else
+    parser=lfm2_fixed
+    [ "$reasoning" = auto ] && ! reasons "$model" && reasoning=no
+  fi
+  set -- --enable-auto-tool-choice --tool-parser-plugin "$PLUGIN" --tool-call-parser "$parser"
+  [ "$reasoning" = auto ] && set -- "$@" --reasoning-parser qwen3
+  say "vLLM ${version:-(unknown version)}: vllm serve $model $* ${flags[*]-}"
+  exec "$vllm" serve "$model" "$@" ${flags[@]+"${flags[@]}"}
+}
+
+case "${1:-}" in
+  -h | --help) usage ;;
+  --demo)
+    shift
+    tiny demo.py "$@"
+    ;;
+  "" | -*)
+    command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU &&
+      say "there is a GPU here: ./serve.sh LiquidAI/LFM2.5-2.6B serves a real model. Without a model:"
+    say "no model was named: serving the tiny scripted one on the CPU (--help says more)"
+    tiny rig.py "$@"
+    ;;
+  *) serve "$@" ;;
+esac
