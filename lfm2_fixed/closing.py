@@ -197,8 +197,8 @@ class _GoesOn:
             char = yield from source.skip(self.comments)
             if char == "]" or (not char and not self.block.in_list):
                 return True
-        elif self.block.in_list or not source.newline:
-            return False
+        elif not source.newline or (self.block.in_list and self.block.parameters is None):
+            return False  # in a list a line of code would look like the next call, if none is declared
         return (yield from self._next_call(char))
 
     def _next_call(self, char: str) -> Reader[bool]:
