@@ -1,0 +1,147 @@
+"""What a chat request asks for, and how the upstream must be asked so that we can answer it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..stream import PythonicStream
+from ..tools import declared_parameters
+from .errors import ProxyError
+from .settings import Settings
+from .sse import encode_json
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``tool_choice``, read.  ``names``: the only functions that may be called; None: any."""
+
+    required: bool = False
+    names: frozenset[str] | None = None
+    none: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """A chat request that declares tools."""
+
+    body: Mapping[str, Any]
+    tools: Sequence[Any]
+    choice: Choice
+    single: bool
+    """``parallel_tool_calls`` is false: at most one call."""
+    streaming: bool
+    wants_usage: bool
+    wants_special: bool
+    """The client asked for special tokens in the text."""
+    wants_tags: bool
+    """The client asked for ``<think>`` to stay in the text."""
+    declared: Mapping[str, Sequence[str]]
+
+
+def read_request(raw: bytes) -> Request | None:
+    """The request, or None if it is none that we understand and that declares tools.
+
+    What is None is the upstream's alone: to answer, or to refuse.  Raises ProxyError (400) for a
+    choice of functions that are not declared, since the upstream will not see the choice.
+    """
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        return None
+    if not isinstance(body, dict):
+        return None
+    tools = body.get("tools")
+    if not isinstance(tools, list) or not tools or not isinstance(body.get("messages"), list):
+        return None
+    choice = read_choice(body.get("tool_choice"))
+    if choice is None:
+        return None
+    declared = declared_parameters(tools)
+    for name in sorted((choice.names or frozenset()) - set(declared)):
+        raise ProxyError(
+            400,
+            f"tool_choice names the function {name!r}, which is not among the tools.",
+            kind="invalid_request_error",
+            param="tool_choice",
+        )
+    options = body.get("stream_options")
+    return Request(
+        body=body,
+        tools=tools,
+        choice=choice,
+        single=body.get("parallel_tool_calls") is False,
+        streaming=body.get("stream") is True,
+        wants_usage=isinstance(options, dict) and bool(options.get("include_usage")),
+        wants_special=body.get("skip_special_tokens") is False,
+        wants_tags=body.get("reasoning_format") == "none",
+        declared=declared,
+    )
+
+
+def read_choice(value: Any) -> Choice | None:
+    """``tool_choice``, in any of its shapes; None for what is none."""
+    if value is None or value == "auto":
+        return Choice()
+    if value == "required":
+        return Choice(required=True)
+    if value == "none":
+        return Choice(none=True)
+    if not isinstance(value, dict):
+        return None
+    if value.get("type") == "function":
+        name = _name(value)
+        return None if name is None else Choice(required=True, names=frozenset([name]))
+    if value.get("type") == "allowed_tools":
+        inner = value.get("allowed_tools", value)
+        if not isinstance(inner, dict) or not isinstance(inner.get("tools"), list):
+            return None
+        names = [_name(tool) for tool in inner["tools"]]
+        known = frozenset(name for name in names if name is not None)
+        return Choice(required=inner.get("mode") == "required", names=known) if len(known) == len(names) else None
+    return None
+
+
+def _name(value: Any) -> str | None:
+    function = value.get("function", value) if isinstance(value, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def raw_text_request(request: Request, kind: str) -> bytes:
+    """The body that makes an upstream of this kind answer with the model's own text.
+
+    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.
+    """
+    body = {**request.body, "tool_choice": "none"}
+    if kind == "llama.cpp":
+        body["reasoning_format"] = "none"
+    elif kind == "vllm":
+        body["skip_special_tokens"] = False  # the sentinels are special tokens
+    return encode_json(body)
+
+
+def whole_reply_request(request: Request) -> bytes:
+    """The body that asks for the same reply in one piece."""
+    body = {**request.body, "stream": False}
+    body.pop("stream_options", None)  # refused without a stream
+    return encode_json(body)
+
+
+def new_machine(request: Request, settings: Settings) -> PythonicStream:
+    """The machine for one reply to the request."""
+    return PythonicStream(
+        settings.dialect,
+        request.declared,
+        mode="call" if settings.held or not request.streaming else "delta",
+        special_tokens=() if request.wants_special else None,
+    )
+
+
+def bare_call(request: Request) -> re.Pattern[str]:
+    """Finds what looks like a list of calls without its sentinel."""
+    names = sorted(map(re.escape, request.declared), key=len, reverse=True)
+    return re.compile(rf"\[(?:{'|'.join(names)})\(" if names else r"(?!)")

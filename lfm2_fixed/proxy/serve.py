@@ -1,0 +1,58 @@
+"""Running the application."""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+import uvicorn
+
+from .app import create_app
+from .settings import Settings
+from .upstream import keep_alive_options
+
+
+def serve(settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shutdown_timeout: float = 30.0) -> None:
+    """Serve until SIGINT or SIGTERM; streams that are open then have ``shutdown_timeout`` seconds to end.
+
+    Raises ValueError for settings that cannot be; exits with status 1 where the port is taken.
+    """
+    server, listener = new_server(settings, host=host, port=port, shutdown_timeout=shutdown_timeout)
+    address, number = listener.getsockname()[:2]
+    logging.getLogger("lfm2_fixed.proxy").info("listening on http://%s:%d", address, number)
+    server.run(sockets=[listener])
+
+
+def new_server(
+    settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shutdown_timeout: float = 30.0
+) -> tuple[uvicorn.Server, socket.socket]:
+    """The server, and the socket it is to listen on."""
+    config = uvicorn.Config(
+        create_app(settings),
+        host=host,
+        port=port,
+        access_log=False,  # ours has no query strings in it
+        log_config=None,
+        log_level=logging.WARNING,
+        server_header=False,  # the upstream's own headers pass
+        date_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=int(shutdown_timeout),
+    )
+    listener = config.bind_socket()
+    set_listener_options(listener, settings)
+    return uvicorn.Server(config), listener
+
+
+def set_listener_options(listener: socket.socket, settings: Settings) -> None:
+    """Make the kernel drop clients that are gone without a word, or take nothing for too long.
+
+    Accepted connections inherit the options.  Where the kernel cannot do it (Linux can), such a
+    client keeps its connection, and its stream waits for it.
+    """
+    for option in keep_alive_options():
+        listener.setsockopt(*option)
+    if settings.client_timeout and hasattr(socket, "TCP_USER_TIMEOUT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(settings.client_timeout * 1000))

