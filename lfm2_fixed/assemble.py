@@ -412,9 +412,7 @@ class _Messages:
 
     def result(self, problems: tuple[Problem, ...]) -> Assembled:
         calls = tuple(self._calls[index].call() for index in sorted(self._calls))
-        return Assembled(
-            calls, "".join(self._content), self._stop, self._stop in _MESSAGES_CUT, "messages", problems
-        )
+        return Assembled(calls, "".join(self._content), self._stop, self._stop in _MESSAGES_CUT, "messages", problems)
 
 
 _MESSAGES_CUT = ("max_tokens", "model_context_window_exceeded", "refusal")

@@ -108,10 +108,7 @@ class CallsRefused(Exception):
                 "Make it again together with the corrected one."
             )
         subject = "Your answer was not accepted" if index is None else "This call was not run"
-        lines = [
-            f"- {issue.code}{' at ' + issue.pointer if issue.pointer else ''}: {issue.message}"
-            for issue in own
-        ]
+        lines = [f"- {issue.code}{' at ' + issue.pointer if issue.pointer else ''}: {issue.message}" for issue in own]
         return "\n".join([f"{subject}:", *lines, _advice(own)])
 
 
@@ -212,9 +209,7 @@ class Gate:
 
     def check(self, turn: Assembled, *, expected_calls: int | None = None) -> list[VerifiedCall]:
         """The same for a turn at hand, such as ``from_response`` gives.  Raises CallsRefused."""
-        issues, values = examine(
-            turn, self._tools, expected_calls=expected_calls, show_values=self._show_values
-        )
+        issues, values = examine(turn, self._tools, expected_calls=expected_calls, show_values=self._show_values)
         if issues:
             raise CallsRefused(issues, turn)
         return [

@@ -115,9 +115,7 @@ def _validator(name: str, schema: Any) -> Validator:
         kind.check_schema(schema)
     except jsonschema.SchemaError as error:
         where = pointer(*error.absolute_path)
-        raise ToolsError(
-            f"the parameters of {name!r} are no JSON Schema: {error.message} (at {where!r})"
-        ) from error
+        raise ToolsError(f"the parameters of {name!r} are no JSON Schema: {error.message} (at {where!r})") from error
     # An explicit registry: without one the library fetches references over the network.
     validator: Validator = kind(schema, registry=REGISTRY)
     return validator
@@ -173,9 +171,7 @@ def _undeclared(value: Mapping[str, Any], schema: Any) -> list[str]:
     declared = schema.get("properties", {})
     patterns = list(schema.get("patternProperties", {}))
     return [
-        name
-        for name in value
-        if name not in declared and not any(re.search(pattern, name) for pattern in patterns)
+        name for name in value if name not in declared and not any(re.search(pattern, name) for pattern in patterns)
     ]
 
 

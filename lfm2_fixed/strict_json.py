@@ -100,7 +100,7 @@ def _plainly(error: json.JSONDecodeError, text: str) -> str:
         return "the text ends before the JSON does"
     if error.msg == "Extra data":
         return "something follows after the JSON's end"
-    return error.msg[:1].lower() + error.msg[1:]
+    return (error.msg[:1].lower() + error.msg[1:]).removesuffix(" at")
 
 
 def _kind(value: object) -> str:

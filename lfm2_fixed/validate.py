@@ -93,9 +93,7 @@ def examine(
                 issues.append(Issue(Code.DUPLICATE_CALL_ID, index, "", message))
             seen.setdefault(call.id, index)
         if not call.complete:
-            issues.append(
-                Issue(Code.INCOMPLETE, index, "", "the stream never says that this call is complete")
-            )
+            issues.append(Issue(Code.INCOMPLETE, index, "", "the stream never says that this call is complete"))
         found, value = _call_issues(call, index, declared, show_values)
         issues.extend(found)
         values.append(value)
