@@ -286,8 +286,10 @@ def structural_tag_model(
     def build(
         tools: list[Any], builtin_tools: list[Any], tool_choice: str, reasoning: bool, token_suffix: str = ""
     ) -> Any:
-        from . import grammar  # needs xgrammar
-
+        try:
+            from . import grammar
+        except ImportError:
+            return None
         return grammar.structural_tag(
             tools,
             tool_choice,
@@ -382,9 +384,20 @@ def in_order(split: Callable[[DeltaMessage], list[DeltaMessage]]) -> Callable[[D
 # --- the log --------------------------------------------------------------------------------------
 
 
+class _WhereVllmLogs(logging.Handler):
+    """Hands records to the handlers of vLLM's logger, which may be configured later than this."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        handlers = logging.getLogger("vllm").handlers
+        if not handlers and not logging.getLogger().handlers and logging.lastResort is not None:
+            handlers = [logging.lastResort]
+        for handler in handlers:
+            if record.levelno >= handler.level:
+                handler.handle(record)
+
+
 def show_log() -> None:
     """Send the package's log where vLLM's goes; vLLM configures its own loggers only."""
     ours = logging.getLogger("lfm2_fixed")
     if not ours.handlers:
-        for handler in logging.getLogger("vllm").handlers:
-            ours.addHandler(handler)
+        ours.addHandler(_WhereVllmLogs())

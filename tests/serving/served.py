@@ -24,7 +24,7 @@ NAMES = {"lfm2": "lfm2_fixed", "llama4": "llama4_pythonic_fixed"}
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 SPECIAL = {
     "lfm2": ["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", S, E],
-    "llama4": ["<|begin_of_text|>", "<|eot|>", "<|eom|>", "<|python_start|>", "<|python_end|>", "<|fim_pre|>"],
+    "llama4": ["<|endoftext|>", "<|eot|>", "<|eom|>", "<|python_start|>", "<|python_end|>", "<|fim_pre|>"],
     "plain": ["<|endoftext|>"],
 }
 NOT_SPECIAL = ["<think>", "</think>"]  # added, but not special, as in models that reason
@@ -42,7 +42,7 @@ def tokenizer(kind: str = "lfm2") -> PreTrainedTokenizerFast:
     backend.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL[kind]])
     backend.add_tokens([AddedToken(text, special=False) for text in NOT_SPECIAL])
     # As in real tokenizers, not every special token has a role.
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=SPECIAL[kind][0])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<|endoftext|>")
 
 
 def tool(name: str, *parameters: str, strict: bool | None = None, **schema: Any) -> dict[str, Any]:

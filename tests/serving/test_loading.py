@@ -1,0 +1,250 @@
+"""Every way to load the plugin, and what is said when it cannot work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import served
+import vllm
+
+PACKAGE = served.PLUGIN.parent
+VLLM = Path(vllm.__file__).parent.parent
+TAKES_MODULES = "import_plugin" in vars(sys.modules["vllm.utils.import_utils"])
+SHOW = """
+from vllm.parser.parser_manager import ParserManager
+from vllm.tool_parsers import ToolParserManager
+for name in ("lfm2_fixed", "llama4_pythonic_fixed"):
+    parser = ToolParserManager.get_tool_parser(name)
+    assert ToolParserManager.get_tool_parser(name) is parser
+    assert ParserManager.get_parser(tool_parser_name=name, enable_auto_tools=True).tool_parser_cls is parser
+    import sys
+    print(parser.__module__, parser.__name__, sys.modules[parser.__module__].__file__)
+"""
+
+
+def python(code: str, *path: Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run ``code`` in a process that finds vLLM, and ``path`` before it."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*path, VLLM])), **environment}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def hidden(tmp_path: Path) -> Path:
+    """A directory that keeps an installed lfm2_fixed from being imported by name."""
+    (tmp_path / "sitecustomize.py").write_text(
+        textwrap.dedent(
+            """
+            import importlib.abc, sys
+            class Hide(importlib.abc.MetaPathFinder):
+                def find_spec(self, name, path, target=None):
+                    if name == "lfm2_fixed":
+                        raise ModuleNotFoundError("No module named 'lfm2_fixed'", name="lfm2_fixed")
+            sys.meta_path.insert(0, Hide())
+            """
+        )
+    )
+    return tmp_path
+
+
+def copied(tmp_path: Path) -> Path:
+    """A checkout elsewhere."""
+    package = tmp_path / "a checkout" / "lfm2_fixed"
+    return Path(shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def shown(result: subprocess.CompletedProcess[str]) -> list[str]:
+    assert result.returncode == 0, result.stdout + result.stderr
+    return [line for line in result.stdout.splitlines() if "FixedToolParser" in line]
+
+
+def lines_of(package: Path) -> list[str]:
+    file = package / "tool_parsers.py"
+    return [
+        f"lfm2_fixed.tool_parsers Lfm2FixedToolParser {file}",
+        f"lfm2_fixed.tool_parsers Llama4PythonicFixedToolParser {file}",
+    ]
+
+
+def test_by_path_where_the_package_cannot_be_imported(tmp_path: Path) -> None:
+    """From a checkout, executed twice as some versions do, the second time by a relative path: the same classes."""
+    package = copied(tmp_path)
+    code = f"""
+    from vllm.tool_parsers import ToolParserManager
+    ToolParserManager.import_tool_parser({str(package / "parser.py")!r})
+    first = ToolParserManager.get_tool_parser("lfm2_fixed")
+    ToolParserManager.import_tool_parser("a checkout/lfm2_fixed/parser.py")
+    assert ToolParserManager.get_tool_parser("lfm2_fixed") is first
+    """
+    result = python(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
+    assert shown(result) == lines_of(package)
+
+
+def test_by_path_beside_another_copy(tmp_path: Path) -> None:
+    """The copy whose path is given wins over one that was loaded before, through its entry point say."""
+    package = copied(tmp_path)
+    code = f"""
+    from vllm.tool_parsers import ToolParserManager
+    import lfm2_fixed.parser
+    assert ToolParserManager.get_tool_parser("lfm2_fixed") is lfm2_fixed.parser.Lfm2FixedToolParser
+    ToolParserManager.import_tool_parser({str(package / "parser.py")!r})
+    """
+    result = python(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
+    assert shown(result) == lines_of(package)
+
+
+def test_by_module_name_after_installation(tmp_path: Path) -> None:
+    """``--tool-parser-plugin lfm2_fixed.parser``; the versions that take paths only get the installed path."""
+    name = "lfm2_fixed.parser" if TAKES_MODULES else str(PACKAGE / "parser.py")
+    code = f"""
+    from vllm.tool_parsers import ToolParserManager
+    ToolParserManager.import_tool_parser({name!r})
+    """
+    result = python(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
+    assert shown(result) == lines_of(PACKAGE)
+
+
+def test_by_entry_point_after_installation(tmp_path: Path) -> None:
+    """No flag: vLLM finds the installed package itself, in every process."""
+    site = tmp_path / "site"
+    root = PACKAGE.parent
+    source = tmp_path / "source"
+    shutil.copytree(root / "lfm2_fixed", source / "lfm2_fixed", ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "LICENSE"):
+        shutil.copy(root / file, source)
+    (source / "README.md").write_text("lfm2-fixed\n")
+    pip = [sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--target", str(site)]
+    subprocess.run([*pip, str(source)], check=True, capture_output=True, text=True, timeout=300)
+    code = """
+    import os, sys
+    from vllm.plugins import load_general_plugins
+    load_general_plugins()
+    assert "lfm2_fixed.plugin" in sys.modules and "lfm2_fixed.tool_parsers" not in sys.modules
+    """
+    result = python(textwrap.dedent(code) + SHOW, site, cwd=tmp_path)
+    assert shown(result) == lines_of(site / "lfm2_fixed")
+    assert "lfm2-fixed" in {path.name for path in (site / "bin").iterdir()}
+    assert "Failed to load" not in result.stdout + result.stderr
+
+
+def test_loading_again_in_one_process() -> None:
+    """The classes stay the same whichever way it is done again."""
+    from vllm.tool_parsers import ToolParserManager
+
+    import lfm2_fixed.plugin
+
+    served.load()
+    before = {name: ToolParserManager.get_tool_parser(name) for name in served.NAMES.values()}
+    lfm2_fixed.plugin.register()
+    served.load()
+    assert {name: ToolParserManager.get_tool_parser(name) for name in served.NAMES.values()} == before
+    assert before["lfm2_fixed"] is sys.modules["lfm2_fixed.tool_parsers"].Lfm2FixedToolParser
+
+
+def test_parser_file_alone(tmp_path: Path) -> None:
+    """Without the rest of the package: one sentence that says what to do."""
+    shutil.copy(served.PLUGIN, tmp_path / "parser.py")
+    result = python("import parser", tmp_path, cwd=tmp_path)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 1
+    assert last.startswith("ImportError: ")
+    assert last.endswith("give the path of parser.py inside the package's directory.")
+
+
+def test_without_vllm(tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    code = "import lfm2_fixed; lfm2_fixed.parse(''); import lfm2_fixed.parser"
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 1
+    assert last == (
+        "ImportError: lfm2_fixed.parser is a plugin for vLLM, which is not installed here: install vllm 0.26.0 "
+        "or newer, or use the engine-free API, `from lfm2_fixed import parse`."
+    )
+
+
+def old_vllm(tmp_path: Path) -> Path:
+    """A vLLM from before there was ``vllm.tool_parsers``."""
+    package = tmp_path / "old" / "vllm"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = '0.9.2'\n")
+    (package / "envs.py").touch()
+    return package.parent
+
+
+def test_with_an_old_vllm(tmp_path: Path) -> None:
+    result = python("import lfm2_fixed.parser", old_vllm(tmp_path), PACKAGE.parent, cwd=tmp_path)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r"ImportError: lfm2_fixed needs vLLM 0\.26\.0 or newer, complete with its dependencies, but this vLLM "
+        r"\(0\.9\.2\) lacks something \(.+\): upgrade or reinstall vLLM\.",
+        last,
+    )
+
+
+def test_an_old_vllm_still_starts(tmp_path: Path) -> None:
+    """The entry point must not break a server that uses other parsers."""
+    code = "import lfm2_fixed.plugin; lfm2_fixed.plugin.register(); print('started')"
+    result = python(code, old_vllm(tmp_path), PACKAGE.parent, cwd=tmp_path)
+    assert result.stdout == "started\n"
+    [line] = result.stderr.splitlines()
+    assert line.endswith(
+        "lfm2_fixed needs vLLM 0.26.0 or newer, so its tool parsers are not available here: upgrade vLLM."
+    )
+
+
+def refusal(make: Any) -> str:
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        make()
+    return str(caught.value)
+
+
+def test_a_tokenizer_without_the_sentinels() -> None:
+    parser = served.parser_class("lfm2")
+    assert refusal(lambda: parser(served.tokenizer("plain"))) == (
+        "The tokenizer has no <|tool_call_start|> and <|tool_call_end|> tokens, so its model cannot write calls in "
+        "the lfm2 format: choose the --tool-call-parser made for it."
+    )
+    # Llama 4 writes bare lists too.
+    assert served.parser_class("llama4")(served.tokenizer("plain")).tool_parser is not None
+
+
+def test_a_wrong_stream_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LFM2_FIXED_STREAM", "calls")
+    assert refusal(served.parser) == (
+        "The environment variable LFM2_FIXED_STREAM is 'calls': set it to 'delta' (arguments are streamed as they "
+        "are generated) or 'call' (each call is sent whole), or unset it."
+    )
+    monkeypatch.setenv("LFM2_FIXED_STREAM", "")
+    served.parser()
+
+
+def test_a_malformed_call_is_logged_where_vllm_logs(tmp_path: Path) -> None:
+    """One warning, without values, formatted as vLLM's own."""
+    code = f"""
+    import sys
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    import served
+    request = served.chat()
+    served.load()
+    import vllm.logger
+    vllm.logger._configure_vllm_root_logger()  # servers of newer versions do it late
+    for _ in range(2):
+        served.whole(served.S + "[get_weather(city=secret())]" + served.E, request)
+    """
+    result = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in (result.stdout + result.stderr).splitlines() if "cannot be represented" in line]
+    assert len(lines) == 2
+    assert all(re.match(r"(\x1b\[\S*?m)?(\(.*?\))?\s*(\x1b\[\S*?m)?WARNING \d\d-\d\d", line) for line in lines), lines
+    assert "secret" not in "".join(lines)
