@@ -89,6 +89,9 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
     """
     try:
         from .proxy import Settings, serve
+
+        if options["gate"]:
+            import jsonschema  # noqa: F401
     except ImportError as missing:
         raise click.ClickException(f"{missing.name} is not installed; run: pip install 'lfm2-fixed[proxy]'") from None
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")

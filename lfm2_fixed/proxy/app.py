@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from . import replay
@@ -47,11 +47,15 @@ def create_app(settings: Settings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with proxy.upstream:
-            await proxy.introduce()
+        async with proxy.upstream, anyio.create_task_group() as tasks:
+            tasks.start_soon(proxy.introduce)  # the upstream may take its time
             yield
+            tasks.cancel_scope.cancel()
 
-    return Starlette(lifespan=lifespan, routes=[Route("/health", proxy.health), Mount("/", proxy)])
+    app = Starlette(lifespan=lifespan, routes=[Route("/health", proxy.health)])
+    app.router.redirect_slashes = False
+    app.router.default = proxy  # a route would not match every path
+    return app
 
 
 class Proxy:
@@ -132,7 +136,7 @@ class Proxy:
             await self._pass(exchange, exchange.body_pieces() if exchange.has_body else None)
             return
         raw = await exchange.body()
-        request = read_request(raw)
+        request = read_request(raw, gate=self.settings.gate)
         if request is None:
             await self._pass(exchange, raw)
             return
@@ -227,7 +231,7 @@ class Proxy:
     async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
         answer = await self._whole(exchange, raw)
         if answer.reply is not None:
-            exchange.note += f" calls={replay.check_reply(answer.reply, request, self.settings)}"
+            exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
         await answer.pass_on(exchange)
 
     async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
@@ -246,7 +250,7 @@ class Proxy:
                 raise UpstreamError(answer.error())
             await answer.pass_on(exchange)
             return
-        exchange.note += f" calls={replay.check_reply(answer.reply, request, self.settings)}"
+        exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
         if not exchange.started:
             await exchange.start(200, _EVENT_STREAM)
         await exchange.write(b"".join([*map(encode_event, replay.chunks(answer.reply, request)), DONE]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,8 +18,10 @@ def running(settings: Settings) -> Iterator[str]:
     """Serve on a free port of the loopback interface; the URL.  Raises ValueError for settings that cannot be."""
     server, listener = new_server(settings, port=0, shutdown_timeout=1)
     thread = threading.Thread(target=_run, args=(server, listener), name="lfm2-fixed proxy", daemon=True)
-    thread.start()  # the listener exists already: connections wait for the server
+    thread.start()
     try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True

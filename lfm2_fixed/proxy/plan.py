@@ -6,13 +6,16 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..stream import PythonicStream
 from ..tools import declared_parameters
 from .errors import ProxyError
 from .settings import Settings
 from .sse import encode_json
+
+if TYPE_CHECKING:
+    from ..schemas import Tools as SchemaTools
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,16 @@ class Request:
     wants_tags: bool
     """The client asked for ``<think>`` to stay in the text."""
     declared: Mapping[str, Sequence[str]]
+    gate: SchemaTools | None = None
+    """The tools' schemas, where calls must pass validation."""
 
 
-def read_request(raw: bytes) -> Request | None:
+def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
     """The request, or None if it is none that we understand and that declares tools.
 
     What is None is the upstream's alone: to answer, or to refuse.  Raises ProxyError (400) for a
-    choice of functions that are not declared, since the upstream will not see the choice.
+    choice of functions that are not declared, since the upstream will not see the choice, and with
+    ``gate`` for tools that nothing can be validated against.
     """
     try:
         body = json.loads(raw)
@@ -79,7 +85,17 @@ def read_request(raw: bytes) -> Request | None:
         wants_special=body.get("skip_special_tokens") is False,
         wants_tags=body.get("reasoning_format") == "none",
         declared=declared,
+        gate=_schemas(tools) if gate else None,
     )
+
+
+def _schemas(tools: Sequence[Any]) -> SchemaTools:
+    from ..schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
+
+    try:
+        return Tools(tools)
+    except ToolsError as error:
+        raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
 
 
 def read_choice(value: Any) -> Choice | None:

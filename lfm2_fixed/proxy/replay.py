@@ -7,17 +7,16 @@ from typing import Any
 
 from ..stream import ToolCall
 from .plan import Request
-from .settings import Settings
 from .verify import Verifier
 
 _ON_EVERY_CHUNK = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
-def check_reply(reply: dict[str, Any], request: Request, settings: Settings) -> int:
+def check_reply(reply: dict[str, Any], request: Request) -> int:
     """Check the calls the server read; their number.  Raises ProxyError as :class:`Verifier` does."""
     total = 0
     for choice in reply.get("choices") or []:
-        verifier = Verifier(request, settings)
+        verifier = Verifier(request)
         for call in (choice.get("message") or {}).get("tool_calls") or []:
             function = call.get("function") or {}
             verifier.start(str(function.get("name")))

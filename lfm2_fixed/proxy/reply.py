@@ -44,7 +44,7 @@ class ChoiceReader:
         self._dialect = DIALECTS[settings.dialect]
         keep_tags = settings.reasoning == "keep" or request.wants_tags
         self._think = None if keep_tags else ThinkSplitter(inside=settings.reasoning == "open")
-        self._verifier = Verifier(request, settings)
+        self._verifier = Verifier(request)
         self._read: Callable[[str], Sequence[Event]]
         self._end: Callable[[], Sequence[Event]]
         if request.choice.none:

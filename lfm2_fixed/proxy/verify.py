@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from ..stream import ToolCall
 from .errors import ProxyError
 from .plan import Request
-from .settings import Settings
 
 _FINISHED = ("stop", "tool_calls")
 
@@ -19,9 +18,8 @@ class Verifier:
     a right one.
     """
 
-    def __init__(self, request: Request, settings: Settings) -> None:
+    def __init__(self, request: Request) -> None:
         self._request = request
-        self._gate = settings.gate
         self._started = 0
         self._completed = 0
 
@@ -37,29 +35,27 @@ class Verifier:
 
     def complete(self, call: ToolCall) -> None:
         """A call is complete."""
+        index = self._completed
         self._completed += 1
-        if self._gate:
-            check([call], self._request)
+        if self._request.gate is None:
+            return
+        from ..validate import validate  # here: it needs jsonschema, which only the gate does
+
+        issues = validate([{"name": call.name, "arguments": call.arguments}], self._request.gate)
+        if issues:
+            found = "; ".join(str(replace(issue, call=index)) for issue in issues)
+            raise ProxyError(
+                502,
+                f"The model's calls do not fit the request's tools: {found}.",
+                kind="invalid_tool_call",
+                code=str(issues[0].code),
+                param="tools",
+            )
 
     def finish(self, reason: str | None) -> None:
         """The reply is over, for ``reason``.  A reply that was cut off says so itself."""
         if self._request.choice.required and not self._completed and reason in _FINISHED:
             raise _broken("tool_choice", "tool_choice requires a call; the model completed none.")
-
-
-def check(calls: Sequence[ToolCall], request: Request) -> None:
-    """Raises ProxyError for calls that do not fit the request's tools."""
-    from ..gate import validate  # here, for its own requirements
-
-    problems = [str(problem) for problem in validate(calls, request.tools)]
-    if problems:
-        raise ProxyError(
-            502,
-            "The model's calls do not fit the request's tools: " + "; ".join(problems),
-            kind="invalid_tool_call",
-            code="gate",
-            param="tools",
-        )
 
 
 def _broken(param: str, message: str) -> ProxyError:

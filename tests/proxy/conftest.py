@@ -1,0 +1,42 @@
+"""The proxy and a scripted server behind it, both real, both on the loopback interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from pairs import Pair
+from scripted import Scripted, serving
+
+from lfm2_fixed.proxy import Settings
+from lfm2_fixed.proxy.background import running
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Callable[..., Pair]]:
+    """A function that starts a pair: ``start(kind="llama.cpp", mode="parse", …)``."""
+    with ExitStack() as stack:
+
+        def start(kind: str = "llama.cpp", **settings: Any) -> Pair:
+            upstream = Scripted(kind=kind)
+            url = stack.enter_context(serving(upstream))
+            settings.setdefault("upstream", url)
+            pair = Pair(stack.enter_context(running(Settings(**settings))), upstream)
+            stack.callback(pair.client.close)
+            return pair
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def parse(start: Callable[..., Pair]) -> Pair:
+    """In front of a llama.cpp, so in the mode ``parse``."""
+    return start()
+
+
+@pytest.fixture(scope="module")
+def buffer(start: Callable[..., Pair]) -> Pair:
+    """In front of a server of unknown kind, so in the mode ``buffer``."""
+    return start(kind="unknown", heartbeat=0.2)
