@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,30 +16,26 @@ except ImportError:  # the server tests can run without hypothesis
 
 
 if settings is not None:
-    _SLOW = [
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.filter_too_much,
-        HealthCheck.large_base_example,
-    ]
-    settings.register_profile("ci", max_examples=3000, deadline=None, derandomize=True, suppress_health_check=_SLOW)
-    settings.register_profile("quick", max_examples=150, deadline=None, derandomize=True, suppress_health_check=_SLOW)
-    # For the mutation run: the first failure is enough, shrinking it is a waste.
-    settings.register_profile(
-        "mutate",
-        max_examples=120,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=_SLOW,
-        phases=[Phase.generate],
-        database=None,
-    )
+    _COMMON: dict[str, Any] = {
+        "deadline": None,
+        # Failing texts are made small by the tests themselves, which is much faster.
+        "phases": [Phase.explicit, Phase.reuse, Phase.generate],
+        "suppress_health_check": [
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+            HealthCheck.large_base_example,
+        ],
+    }
+    _KEPT = Path(__file__).resolve().parent.parent / ".hypothesis" / "fuzz"
+    settings.register_profile("ci", max_examples=3000, derandomize=True, **_COMMON)
+    settings.register_profile("quick", max_examples=200, derandomize=True, **_COMMON)
+    settings.register_profile("mutate", max_examples=120, derandomize=True, **_COMMON)
     settings.register_profile(
         "fuzz",
         max_examples=int(os.environ.get("LFM2_FIXED_FUZZ_EXAMPLES", "1000000")),
-        deadline=None,
-        suppress_health_check=_SLOW,
-        database=DirectoryBasedExampleDatabase(Path(__file__).resolve().parent.parent / ".hypothesis" / "fuzz"),
+        database=DirectoryBasedExampleDatabase(_KEPT),
+        **_COMMON,
     )
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
