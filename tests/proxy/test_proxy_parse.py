@@ -44,14 +44,11 @@ def test_the_chunks_of_a_call(parse: Pair) -> None:
     deltas = [chunk["choices"][0]["delta"] for chunk in received[:-1]]
     identity = deltas[2]["tool_calls"][0].pop("id")
     assert identity.startswith("chatcmpl-tool-") and len(identity) > 30
+    first = {"name": "bash", "arguments": '{"command": "ls'}
     assert deltas == [
         {"role": "assistant", "content": ""},
         {"content": "Look:"},
-        {
-            "tool_calls": [
-                {"index": 0, "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls'}}
-            ]
-        },
+        {"tool_calls": [{"index": 0, "type": "function", "function": first}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": " -"}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": 'l"}'}}]},
         {},
@@ -220,14 +217,12 @@ def test_upstream_errors_keep_status_and_body(parse: Pair) -> None:
 
 
 def test_any_line_ends_and_comments(parse: Pair) -> None:
-    chunk = json.dumps(
-        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": CALL + "\u2028"}}]},
-        ensure_ascii=False,
-    )
-    end = json.dumps(
-        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-    )
-    text = f": ping\r\n\r\nevent: x\r\ndata:{chunk}\r\n\r\ndata: {end}\n\nid: 3\ndata: [DONE]"
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return json.dumps({"object": "chat.completion.chunk", "choices": [choice]}, ensure_ascii=False)
+
+    first, last = chunk({"content": CALL + "\u2028"}), chunk({}, "stop")
+    text = f": ping\r\n\r\nevent: x\r\ndata:{first}\r\n\r\ndata: {last}\n\nid: 3\ndata: [DONE]"
     received = parse.stream({"raw": list(text), "headers": {"content-type": "text/event-stream; charset=utf-8"}})
     assert received[0] == b": ping" and received[-1] == "[DONE]"
     merged = merge(received)[0]

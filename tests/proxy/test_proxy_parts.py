@@ -1,0 +1,140 @@
+"""The parts that need no connection: events of a stream, and thoughts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from harness import random_cut
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lfm2_fixed.proxy.errors import ProxyError
+from lfm2_fixed.proxy.plan import Choice, read_choice
+from lfm2_fixed.proxy.reasoning import ThinkSplitter
+from lfm2_fixed.proxy.sse import DONE, Event, EventDecoder, comment, encode_event
+from lfm2_fixed.proxy.upstream import end_to_end
+
+FEW = settings(max_examples=min(settings().max_examples, 200))
+values = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none(), max_size=3)
+
+
+@FEW
+@given(
+    st.lists(values | st.just(...), max_size=5), st.sampled_from([b"\n", b"\r\n"]), st.randoms(use_true_random=False)
+)
+def test_events_survive_any_cutting(sent, line_end, rng) -> None:
+    data = b"".join(comment(b"c") if value is ... else encode_event(value) for value in sent) + DONE
+    data = data.replace(b"\n", line_end)
+    decoder = EventDecoder()
+    received: list[Event] = []
+    for piece in random_cut(data.decode("latin-1"), rng):
+        received += decoder.feed(piece.encode("latin-1"))
+    received += decoder.finish()
+    assert received.pop() == Event("message", b"[DONE]")
+    assert [... if event.name == "comment" else json.loads(event.data) for event in received] == sent
+
+
+def test_lines_of_an_event() -> None:
+    decoder = EventDecoder()
+    assert decoder.feed(b"event: e\nid: 1\nretry: 2\ndata\ndata:a\ndata:  b\n\n") == [Event("e", b"a\n b")]
+    assert decoder.feed(b"event: lost\n\ndata: 1\n") == []
+    assert decoder.finish() == [Event("message", b"1")]
+    assert EventDecoder().finish() == []
+
+
+def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lfm2_fixed.proxy.sse.LIMIT_OF_AN_EVENT", 100)
+    decoder = EventDecoder()
+    for _ in range(10):
+        decoder.feed(b"data: 0123456789\n\n")
+    with pytest.raises(ProxyError):
+        for _ in range(10):
+            decoder.feed(b"data: 0123456789\n")
+
+
+def split(pieces: list[str], *, inside: bool = False) -> tuple[str, str]:
+    splitter = ThinkSplitter(inside=inside)
+    parts = [*map(splitter.feed, pieces), splitter.finish()]
+    return "".join(part[0] for part in parts), "".join(part[1] for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("", ("", "")),
+        (" \n", ("", " \n")),
+        (" <thin", ("", " <thin")),
+        (" <thing>", ("", " <thing>")),
+        ("a <think>b</think>", ("", "a <think>b</think>")),
+        ("\n<think>\n a  b \n</think>\n\n c ", ("a  b", "c ")),
+        ("<think></think>x", ("", "x")),
+        ("<think>a<b></thin</think>x</think>", ("a<b></thin", "x</think>")),
+        ("<think>cut ", ("cut", "")),
+        ("<think>cut </thin", ("cut </thin", "")),
+        ("<think>a</think> \n", ("a", "")),
+        ("<think>a<think>b</think>c", ("a<think>b", "c")),
+    ],
+)
+def test_thoughts(text: str, expected: tuple[str, str]) -> None:
+    assert split([text]) == split(list(text)) == expected
+    bare = text.lstrip()
+    if bare.startswith("<think>"):
+        assert split(list(bare.removeprefix("<think>")), inside=True) == expected
+
+
+@FEW
+@given(
+    st.lists(st.sampled_from(["<think>", "</think>", "<", "</", "think>", " ", "\n", "a", "b"]), max_size=12).map(
+        "".join
+    ),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_thoughts_survive_any_cutting(text: str, inside: bool, rng) -> None:
+    assert split(random_cut(text, rng), inside=inside) == split([text], inside=inside)
+    if not inside and not text.lstrip().startswith("<think>"):
+        assert split([text]) == ("", text)
+
+
+def test_a_thought_comes_as_it_is_written() -> None:
+    splitter = ThinkSplitter()
+    assert [splitter.feed(piece) for piece in ("<think>", "a", "b ", "c", "<", "d", "</think>", "e")] == [
+        *[("", ""), ("a", ""), ("b", ""), (" c", ""), ("", ""), ("<d", ""), ("", ""), ("", "e")]
+    ]
+
+
+def test_hop_by_hop_headers() -> None:
+    headers = [
+        (b"Connection", b"close, X-One"),
+        (b"X-One", b"1"),
+        (b"X-Two", b"2"),
+        (b"Upgrade", b"x"),
+        (b"Host", b"h"),
+    ]
+    assert end_to_end(headers, b"host") == [(b"x-two", b"2")]
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        (None, Choice()),
+        ("auto", Choice()),
+        ("none", Choice(none=True)),
+        ("required", Choice(required=True)),
+        ({"type": "function", "function": {"name": "f"}}, Choice(required=True, names=frozenset("f"))),
+        ({"type": "function", "name": "f"}, Choice(required=True, names=frozenset("f"))),
+        (
+            {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "f"}]},
+            Choice(required=True, names=frozenset("f")),
+        ),
+        ("any", None),
+        (3, None),
+        ({"type": "function"}, None),
+        ({"type": "allowed_tools", "tools": [{}]}, None),
+        ({"type": "allowed_tools"}, None),
+        ({"type": "other"}, None),
+    ],
+)
+def test_tool_choice(value: object, expected: Choice | None) -> None:
+    assert read_choice(value) == expected
