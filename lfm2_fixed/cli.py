@@ -5,6 +5,7 @@ Needs the extra ``[cli]``.  ``python -m lfm2_fixed`` is the same command.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -55,6 +56,8 @@ def repro(patterns: Sequence[str], brief: bool) -> None:
     ]
     if not payloads:
         raise click.UsageError(f"no payload matches; there are: {', '.join(payload.id for payload in PAYLOADS)}")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows the rest
     console = Console(highlight=False)
     logging.disable(logging.CRITICAL)  # the parsers log each payload they fail on; the table says it
     parsers = {
@@ -146,7 +149,7 @@ def _text(file: BinaryIO, what: str) -> str:
         raise click.ClickException(f"{what} is not UTF-8 (byte {error.start})") from None
 
 
-def _tools(file: BinaryIO) -> list[Any] | dict[str, Any]:
+def _tools(file: BinaryIO) -> Any:
     """The tools in a JSON file: a list, a request that holds one, or parameter names by tool name."""
     try:
         value = json.loads(_text(file, file.name))

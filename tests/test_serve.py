@@ -1,0 +1,290 @@
+"""serve.sh, its venv and the servers it starts: what is said and done when something is wrong.
+
+The servers here are stand-ins that start at once; the real ones are in tests/e2e.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+E2E = ROOT / "tests" / "e2e"
+sys.path.insert(0, str(E2E))
+
+import rig  # noqa: E402
+from rig import Server, ServerError, read_sse  # noqa: E402
+
+
+def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+# --- a model ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vllm(tmp_path: Path) -> Path:
+    """A `vllm` command that prints its arguments, one a line, and the python beside it."""
+    script(tmp_path / "bin" / "python3", "#!/bin/bash\necho 0.33.0+cu130\n")
+    return script(tmp_path / "bin" / "vllm", '#!/bin/bash\nprintf "ARG %s\\n" "$@"\n')
+
+
+def flags(vllm: Path, *arguments: str) -> list[str]:
+    result = run(ROOT / "serve.sh", *arguments, VLLM=str(vllm))
+    assert result.returncode == 0, result.stderr
+    return [line[4:] for line in result.stdout.splitlines() if line.startswith("ARG ")]
+
+
+def test_help() -> None:
+    for option in ("--help", "-h"):
+        result = run(ROOT / "serve.sh", option)
+        assert result.returncode == 0
+        assert "--demo" in result.stdout and "LFM2_FIXED_TORCH" in result.stdout
+
+
+def test_model(vllm: Path) -> None:
+    assert flags(vllm, "LiquidAI/LFM2.5-2.6B", "--port", "1", "--x", "a b") == [
+        *("serve", "LiquidAI/LFM2.5-2.6B", "--enable-auto-tool-choice"),
+        *("--tool-parser-plugin", str(ROOT / "lfm2_fixed" / "parser.py"), "--tool-call-parser", "lfm2_fixed"),
+        *("--reasoning-parser", "qwen3", "--port", "1", "--x", "a b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "model, parser, reasoning",
+    [
+        ("LiquidAI/LFM2.5-8B-A1B", "lfm2_fixed", True),
+        ("LiquidAI/LFM2.5-1.2B-Thinking", "lfm2_fixed", True),
+        ("LiquidAI/LFM2.5-1.2B-Instruct", "lfm2_fixed", False),
+        ("LiquidAI/LFM2-1.2B", "lfm2_fixed", False),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4_pythonic_fixed", False),
+    ],
+)
+def test_parser_for_model(vllm: Path, model: str, parser: str, reasoning: bool) -> None:
+    given = flags(vllm, model)
+    assert given[given.index("--tool-call-parser") + 1] == parser
+    assert ("--reasoning-parser" in given) is reasoning
+
+
+def test_parser_for_directory(vllm: Path, tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "config.json").write_text(json.dumps({"model_type": "llama4"}))
+    assert "llama4_pythonic_fixed" in flags(vllm, str(tmp_path / "m"))
+    (tmp_path / "m" / "config.json").write_text(json.dumps({"model_type": "lfm2"}))
+    assert "lfm2_fixed" in flags(vllm, str(tmp_path / "m"))
+
+
+def test_reasoning_can_be_chosen(vllm: Path) -> None:
+    assert "--reasoning-parser" not in flags(vllm, "LiquidAI/LFM2.5-2.6B", "--no-reasoning")
+    given = flags(vllm, "LiquidAI/LFM2.5-2.6B", "--reasoning-parser", "other")
+    assert given[-2:] == ["--reasoning-parser", "other"] and given.count("--reasoning-parser") == 1
+
+
+def test_no_vllm(tmp_path: Path) -> None:
+    result = run(ROOT / "serve.sh", "LiquidAI/LFM2.5-2.6B", VLLM=str(tmp_path / "vllm"))
+    assert result.returncode == 2
+    assert "there is no `vllm` command here" in result.stderr
+
+
+@pytest.mark.parametrize("version", ["0.25.1", "0.9.2+cu128"])
+def test_old_vllm(vllm: Path, version: str) -> None:
+    script(vllm.parent / "python3", f"#!/bin/bash\necho {version}\n")
+    result = run(ROOT / "serve.sh", "LiquidAI/LFM2.5-2.6B", VLLM=str(vllm))
+    assert result.returncode == 2
+    assert f"vLLM {version} is too old" in result.stderr
+
+
+# --- the venv ---------------------------------------------------------------------------------------
+
+
+def test_old_python(tmp_path: Path) -> None:
+    python = script(tmp_path / "python3", '#!/bin/bash\n[ "$1" = -V ] && echo Python 3.9.1 && exit\nexit 1\n')
+    result = run(ROOT / "serve.sh", PYTHON=str(python), LFM2_FIXED_SERVE_VENV=str(tmp_path / "venv"))
+    assert result.returncode == 2
+    assert "is Python 3.9.1; the CPU build of vLLM needs Python 3.11 to 3.14" in result.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the CPU build of vLLM needs Python 3.11")
+def test_pip_failure(tmp_path: Path) -> None:
+    settings = {
+        "PYTHON": sys.executable,
+        "LFM2_FIXED_SERVE_VENV": str(tmp_path / "venv"),
+        "LFM2_FIXED_TORCH": str(tmp_path / "no-such-torch-1.0-py3-none-any.whl"),
+    }
+    for _ in range(2):  # again: it continues, and does not take the venv for complete
+        result = run(ROOT / "serve.sh", "--demo", **settings)
+        assert result.returncode == 2
+        assert "failed (full log: " in result.stderr
+        assert "no-such-torch" in result.stderr
+
+
+def test_complete_venv_is_recognised(tmp_path: Path) -> None:
+    setup = (E2E / "setup_venv.sh").read_bytes() + (E2E / "requirements-serve.txt").read_bytes()
+    sums = subprocess.run(["cksum"], input=setup, capture_output=True, check=True).stdout.decode()
+    venv = tmp_path / "venv"
+    script(venv / "bin" / "python", "#!/bin/bash\n")
+    (venv / ".complete").write_text(f"{sums.strip().replace(' ', '')} torch==2.13.0\n")
+    result = run(E2E / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==2.13.0")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"[venv] {venv} is ready\n"
+    # Another torch: no longer complete.
+    result = run(E2E / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==1")
+    assert result.returncode == 1
+
+
+# --- the server -------------------------------------------------------------------------------------
+
+# Answers its health check; starts a child that ignores polite signals.
+STAND_IN = """
+import http.server, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", '''
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+time.sleep(600)
+'''])
+print("child", child.pid, flush=True)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[-1])), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+def stand_in(code: str, tmp_path: Path, said: list[str], port: int | None = None) -> Server:
+    return Server(command=[sys.executable, "-c", code], log=tmp_path / "log", say=said.append, port=port)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int) -> bool:
+    for _ in range(100):
+        if not alive(pid):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def child_in(log: Path) -> int:
+    return int(log.read_text().split("child ", 1)[1].split()[0])
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_server_stops_with_its_children(tmp_path: Path, said: list[str]) -> None:
+    with stand_in(STAND_IN, tmp_path, said) as server:
+        assert server.healthy() and server.running()
+        child = child_in(tmp_path / "log")
+        assert alive(child)
+    assert not server.running() and gone(child)
+    assert "up after" in said[-1]
+
+
+def test_server_stops_when_the_block_raises(tmp_path: Path, said: list[str]) -> None:
+    with pytest.raises(KeyError), stand_in(STAND_IN, tmp_path, said) as server:
+        raise KeyError
+    assert not server.running() and gone(child_in(tmp_path / "log"))
+
+
+def test_server_that_dies(tmp_path: Path, said: list[str]) -> None:
+    code = "import sys; print('loading'); sys.exit('ValueError: no such parser')"
+    with pytest.raises(ServerError, match=r"(?s)died \(status 1\).*ValueError: no such parser"):
+        stand_in(code, tmp_path, said).__enter__()
+
+
+def test_server_that_never_gets_up(tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rig, "START_TIMEOUT", 1.0)
+    code = STAND_IN.replace("200", "503")
+    with pytest.raises(ServerError, match="was not up after"):
+        stand_in(code, tmp_path, said).__enter__()
+    assert gone(child_in(tmp_path / "log"))
+
+
+def test_taken_port(tmp_path: Path, said: list[str], taken: int) -> None:
+    with pytest.raises(ServerError, match=f"Port {taken} is taken by another program"):
+        stand_in(STAND_IN, tmp_path, said, port=taken).__enter__()
+    assert not (tmp_path / "log").exists(), "nothing may be started"
+    result = run(sys.executable, E2E / "rig.py", "--port", str(taken), LFM2_FIXED_SERVE_VENV=str(tmp_path))
+    assert result.returncode == 1
+    assert f"[serve] error: Port {taken} is taken by another program" in result.stdout
+
+
+def test_missing_venv(tmp_path: Path) -> None:
+    result = run(sys.executable, E2E / "rig.py", LFM2_FIXED_SERVE_VENV=str(tmp_path / "none"))
+    assert result.returncode == 1
+    assert "run tests/e2e/setup_venv.sh first" in result.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the signal at the parent's end is Linux's")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_server_goes_with_its_starter(tmp_path: Path, number: signal.Signals) -> None:
+    """Ctrl-C, TERM, and even KILL leave no server behind."""
+    starter = f"""
+import sys, time
+sys.path.insert(0, {str(E2E)!r})
+from pathlib import Path
+from rig import Server
+with Server(command=[sys.executable, "-c", {STAND_IN!r}], log=Path({str(tmp_path / "log")!r})) as server:
+    print("pid", server._process.pid, flush=True)
+    time.sleep(600)
+"""
+    process = subprocess.Popen([sys.executable, "-c", starter], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pid = int(next(line for line in process.stdout if line.startswith("pid ")).split()[1])
+    child = child_in(tmp_path / "log")
+    assert alive(pid)
+    process.send_signal(number)
+    process.wait(timeout=60)
+    process.stdout.close()
+    assert gone(pid)
+    if number == signal.SIGINT:
+        assert gone(child)
+    elif alive(child):  # a stand-in's child that ignores signals; vLLM's see to it themselves
+        os.kill(child, signal.SIGKILL)
+
+
+def test_read_sse() -> None:
+    assert read_sse(b'data: {"a": 1}\n\ndata: {"b": 2}\n\ndata: [DONE]\n\n') == [{"a": 1}, {"b": 2}]
+    for cut in (b'data: {"a": 1}\n\n', b""):
+        with pytest.raises(ValueError, match="does not end"):
+            read_sse(cut)
