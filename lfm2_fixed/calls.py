@@ -23,6 +23,7 @@ from collections.abc import Callable
 from .arguments import ArgumentsWriter, Counter
 from .closing import opens_literal, opens_string, pass_string
 from .literals import read_dict, read_value
+from .shortcuts import short_argument
 from .source import Reader, is_name
 from .state import CALL, OBJECT, Block, EndOfBlock, Frame, Malformed
 from .strings import json_string, read_string
@@ -221,25 +222,12 @@ class BlockReader:
         source = block.source
         start = source.offset
         if char == "*":
-            source.pos += 1
-            if (yield from source.peek()) == "*":
-                source.pos += 1
-                char = yield from source.skip()
-                if char == "{":
-                    block.named = True
-                    yield from read_dict(block, merge_into=frame.keys)
-                    return
-            raise EndOfBlock() if not char or source.exhausted else Malformed(start)
-        name = yield from source.name()
-        if name and (yield from source.skip()) == "=" and is_name(name):
-            source.pos += 1
-            if (yield from source.peek()) == "=":
-                raise Malformed(start)
+            yield from self._merge(frame, start)
+            return
+        name = short_argument(source) or (yield from self._argument_name())
+        if name:
             block.named = True
         else:
-            if source.exhausted:
-                raise EndOfBlock()
-            source.rewind(start)
             parameters = block.parameters or ()
             if block.named or block.positional >= len(parameters):
                 raise block.unexpected(char)
@@ -251,6 +239,33 @@ class BlockReader:
         block.out.put(f", {key}: " if frame.keys else f"{key}: ")
         frame.keys.add(key)
         yield from read_value(block)
+
+    def _argument_name(self) -> Reader[str]:
+        """Take ``name=``: the name, or "" if the argument has none."""
+        source = self.block.source
+        start = source.offset
+        name = yield from source.name()
+        if name and (yield from source.skip()) == "=" and is_name(name):
+            source.pos += 1
+            if (yield from source.peek()) == "=":
+                raise Malformed(start)
+            return name
+        if source.exhausted:
+            raise EndOfBlock()
+        source.rewind(start)
+        return ""
+
+    def _merge(self, frame: Frame, start: int) -> Reader[None]:
+        """Read ``**{…}``, whose entries become arguments."""
+        source = self.block.source
+        source.pos += 1
+        if (yield from source.peek()) == "*":
+            source.pos += 1
+            if (yield from source.skip()) == "{":
+                self.block.named = True
+                yield from read_dict(self.block, merge_into=frame.keys)
+                return
+        raise EndOfBlock() if source.exhausted else Malformed(start)
 
     def _json_call(self) -> Reader[None]:
         """A call as a JSON object; keys in any order, those that mean nothing are passed over."""

@@ -53,9 +53,7 @@ def make_valid_python(text: str) -> tuple[str, str] | None:
 def _read_list(block: Block) -> Reader[None]:
     """Read ``[call, call, …]`` and no more."""
     source = block.source
-    reader = BlockReader(
-        block, lambda: block.out, block_opens, opened=lambda: None, give_back=lambda text: None
-    )
+    reader = BlockReader(block, lambda: block.out, block_opens, opened=lambda: None, give_back=lambda text: None)
     if (yield from source.skip()) != "[":
         raise Malformed(source.offset)
     source.pos += 1

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from .closing import CONSTANTS, opens_string
 from .numbers import number_json, read_number
+from .shortcuts import short_number, short_string
 from .source import Reader
 from .state import BRACE, DICT, LIST, MAX_DEPTH, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string
+from .strings import json_string, read_string
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
 
@@ -69,7 +70,11 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 continue
             if char in ("'", '"'):
                 kind = STRING
-                yield from read_string(block, "", source.offset)
+                short = short_string(source, frame, char)
+                if short is None:
+                    yield from read_string(block, "", source.offset)
+                else:
+                    out.send(json_string(short))
             else:
                 kind, held = yield from _scalar(block, char)
         # What follows it.
@@ -165,7 +170,7 @@ def _scalar(block: Block, char: str) -> Reader[tuple[str, str]]:
     source = block.source
     start = source.offset
     if char and char in "+-.0123456789":
-        return SCALAR, (yield from _number(block, char))
+        return SCALAR, short_number(source) or (yield from _number(block, char))
     prefix = yield from opens_string(block)
     if prefix is not None:
         yield from read_string(block, prefix, start)

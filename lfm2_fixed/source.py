@@ -28,7 +28,7 @@ _COMMENT = re.compile(r"[^\r\n<]+")
 _NAME = re.compile(r"[\w.:/\-\u0080-\U0010ffff]+")
 _WORD = re.compile(r"\w+")
 _NAME_PUNCTUATION = str.maketrans("", "", ".:/-")
-_NOT_NOW = frozenset(" \t\f\r\n\\#<")
+_NOT_NOW = frozenset(["", *" \t\f\r\n\\#<"])
 
 
 def is_name(text: str) -> bool:
@@ -122,12 +122,16 @@ class Source:
         return self.cut and not self.text.startswith(self.start, self.pos)
 
     def now(self) -> str:
-        """The next character where it can be told at once to be no blank, comment or end; else ``""``."""
-        if self.pos < len(self.text):
-            char = self.text[self.pos]
-            if char not in _NOT_NOW:
-                return char
-        return ""
+        """Pass a single space: the next character, or ``""`` where ``skip`` must say what comes next."""
+        text = self.text
+        pos = self.pos
+        if text.startswith(" ", pos):
+            pos += 1
+        char = text[pos : pos + 1]
+        if char in _NOT_NOW:
+            return ""
+        self.pos = pos
+        return char
 
     def peek(self) -> Reader[str]:
         """The next character as it is, or ``""`` at the end of the text."""

@@ -113,12 +113,12 @@ class _Literal:
         self.start = start
         self.plain = _PLAIN["'", self.format]
         self.raw_newline = False
+        self.mark: int | None = None
 
     def read(self, python: bool) -> Reader[Verdict]:
         """Read the literal; CLOSE, or JOIN if another follows.  ``python``: close by Python's rule."""
         block = self.block
         source = self.source
-        text = self.decoder.text
         delimiter = yield from self._open()
         quote = delimiter[0]
         self.plain = _PLAIN[quote, self.format]
@@ -137,12 +137,12 @@ class _Literal:
                 escaped = yield from self._escape()
                 if self.raw and escaped[-1] in "\n\r":
                     self.raw_newline = True
-                text(escaped)
+                self._send(escaped)
             elif char != quote:
-                text((yield from self._brace(char)))
+                self._send((yield from self._brace(char)))
             elif not (yield from self._at(delimiter)):
                 source.pos += 1
-                text(char)
+                self._send(char)
             else:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
@@ -156,11 +156,23 @@ class _Literal:
                 if verdict is Verdict.EXPRESSION:
                     raise Malformed(source.offset)
                 if verdict is not Verdict.TEXT:
+                    if self.mark is not None:
+                        block.out.send(block.out.take(self.mark))
                     return verdict
                 strict = True
                 block.open_quote = delimiter
                 source.rewind(quote_offset + 1)
-                text(quote)
+                self._send(quote)
+
+    def _send(self, text: str) -> None:
+        """Send what is more than plain text.
+
+        Where the text has ended it is certain only if the string closes: an escape or a quote at
+        the end might have gone on differently.
+        """
+        if self.source.ended and self.mark is None:
+            self.mark = self.block.out.hold()
+        self.decoder.text(text)
 
     def _take(self) -> bool:
         """Take the plain text at the cursor; whether that is all there is so far."""
@@ -207,6 +219,9 @@ class _Literal:
         """Take the escape at the cursor; its decoded text."""
         source = self.source
         char = yield from self._ahead(1)
+        if self.format and char in "{}":
+            source.pos += 1
+            return "\\"
         if self.raw:
             source.pos += 2
             return "\\" + char
@@ -226,9 +241,6 @@ class _Literal:
             return (yield from self._hex(_HEX_DIGITS[char]))
         if char == "N":
             return (yield from self._named())
-        if self.format and char in "{}":
-            source.pos += 1
-            return "\\"
         source.pos += 2
         return "\\" + char
 
