@@ -354,7 +354,7 @@ def _call_name(block: Block) -> Reader[str]:
 
 
 def block_opens(block: Block) -> Reader[bool]:
-    """After a start sentinel: ``name(``, ``[name(``, ``[]``, ``[{"`` or ``{"``, or the turn ends before that is known."""
+    """After a start sentinel: ``name(``, ``[name(``, ``[]``, ``[{"`` or ``{"``, or the end of the turn amid these."""
     source = block.source
     char = yield from source.skip()
     in_list = char == "["
