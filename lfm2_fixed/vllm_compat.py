@@ -286,10 +286,8 @@ def structural_tag_model(
     def build(
         tools: list[Any], builtin_tools: list[Any], tool_choice: str, reasoning: bool, token_suffix: str = ""
     ) -> Any:
-        try:
-            from . import grammar
-        except ImportError:
-            return None
+        from . import grammar  # when it is wanted only: it is not small
+
         return grammar.structural_tag(
             tools,
             tool_choice,
@@ -316,7 +314,7 @@ def structural_tag(base: Callable[..., Any], request: Any, single_call_model: st
     if tools and tools != list(request.tools):
         request = request.model_copy(update={"tools": tools})
     tag = base(request, **options)
-    if tag is None or single_call_model is None or _LIMITS_CALLS or request.parallel_tool_calls is not False:
+    if tag is None or single_call_model is None or request.parallel_tool_calls is not False:
         return tag
     options.pop("reasoning", None)
     return _registered_tag(single_call_model, request, tool_choice=request.tool_choice, **options)

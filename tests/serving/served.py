@@ -131,7 +131,8 @@ def streamed(
     encode = tokenizer(dialect).encode
     for number, piece in enumerate(pieces):
         last = finish and number == len(pieces) - 1
-        ids = encode(piece, add_special_tokens=False)
+        # Only reasoning parsers look at the ids.
+        ids = encode(piece, add_special_tokens=False) if reasoning else [1]
         message = one.parse_delta(piece, ids, request, prompt_token_ids=[0], finished=last)
         if message is not None:
             take(turn, json.loads(message.model_dump_json(exclude_unset=True)))
