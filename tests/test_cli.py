@@ -162,7 +162,7 @@ def test_parse_refuses_a_wrong_chunk(number: str) -> None:
 
 @pytest.fixture
 def without_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "vllm_version", lambda: None)
+    monkeypatch.setattr(cli, "vllm_is_installed", lambda: False)
 
 
 @pytest.mark.usefixtures("without_vllm")
@@ -217,7 +217,7 @@ def test_repro_says_why_vllm_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> 
     def unusable() -> None:
         raise ImportError("it is too old")
 
-    monkeypatch.setattr(cli, "vllm_version", lambda: "0.1")
+    monkeypatch.setattr(cli, "vllm_is_installed", lambda: True)
     monkeypatch.setattr(cli, "vllm_readers", unusable)
     result = run("repro", "num/half")
     assert result.exit_code == 0

@@ -50,13 +50,12 @@ def client(server: Server) -> openai.OpenAI:
 
 
 def _options(script: str | Sequence[int], options: dict[str, Any]) -> dict[str, Any]:
-    body = chat_body(script, TOOLS, **{"tool_choice": "auto", **options})
+    options = {"tool_choice": "auto", "tools": TOOLS, **options}
+    body = chat_body(script, options.pop("tools"), **options)
     extra = {name: body.pop(name) for name in ("vllm_xargs", *EXTRA) if name in body}
     extra["vllm_xargs"].update(extra.pop("xargs", {}))
     if body["tool_choice"] is None:
         del body["tool_choice"]
-    if not body["tools"]:
-        del body["tools"]
     return {**body, "extra_body": extra}
 
 
