@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Mapping
@@ -107,6 +108,7 @@ def check(
     """
     if (capture is None) == (url is None):
         raise click.UsageError("give either a CAPTURE or --live URL")
+    logging.getLogger("lfm2_fixed").addHandler(logging.NullHandler())  # the verdict says it
     if raw_file is not None and dialect is None:
         raise click.UsageError("--raw needs --dialect")
     try:

@@ -110,14 +110,17 @@ def _validator(name: str, schema: Any) -> Validator:
     if schema is None:
         # "Omitting parameters defines a function with an empty parameter list."
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
-    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    if not isinstance(schema, (Mapping, bool)):
+        raise ToolsError(f"the parameters of {name!r} are no JSON Schema: neither an object nor a boolean")
+    definition: Any = schema
+    kind = jsonschema.validators.validator_for(definition, default=jsonschema.Draft202012Validator)
     try:
-        kind.check_schema(schema)
+        kind.check_schema(definition)
     except jsonschema.SchemaError as error:
         where = pointer(*error.absolute_path)
         raise ToolsError(f"the parameters of {name!r} are no JSON Schema: {error.message} (at {where!r})") from error
     # An explicit registry: without one the library fetches references over the network.
-    validator: Validator = kind(schema, registry=REGISTRY)
+    validator: Validator = kind(definition, registry=REGISTRY)
     return validator
 
 

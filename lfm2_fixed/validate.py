@@ -138,7 +138,7 @@ def _turn_issues(turn: Assembled, expected: int | None, *, known_end: bool) -> l
         message = f"the answer was cut off: finish reason {turn.finish_reason!r}"
         issues.append(Issue(Code.INCOMPLETE, None, "", message))
     if expected is not None and len(turn) != expected:
-        message = f"{expected} calls expected, {len(turn)} received"
+        message = f"{expected} expected, {len(turn)} received"
         issues.append(Issue(Code.CALL_COUNT_MISMATCH, None, "", message))
     elif not len(turn) and turn.finish_reason in ("tool_calls", "function_call", "tool_use"):
         message = f"the finish reason is {turn.finish_reason!r}, but no call was received"

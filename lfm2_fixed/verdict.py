@@ -110,6 +110,8 @@ def judge(reading: Reading, cuttings: Cuttings, cut: str | None, declared: Seque
     findings += _transport(reading, cut, notes)
     for choice, turn in reading.turns.items():
         findings += _choice(choice, turn, declared, tools, beside, notes, bool(findings))
+    if not any(reading.turns.values()) and beside.expected_calls is None and beside.raw is None:
+        notes.append("No call was made. --expect-calls says how many there must be.")
     if beside.whole_error is not None:
         message = f"the same request, not streamed, fails: {beside.whole_error}"
         findings.append(Finding(Fault.SERVER, "WHOLE_FAILS", message, True))
@@ -138,8 +140,7 @@ def _summary(reading: Reading, findings: list[Finding], beside: Beside) -> str:
             if beside.seen is not None
             else (" If an agent saw anything else, its client's reassembly broke it: --seen FILE compares.")
         )
-        number = "1 call" if calls == 1 else f"{calls} calls"
-        return f"Clean: {number}, nothing corrupted, however the stream is cut.{more}"
+        return f"Clean: {_counted(calls)}, nothing corrupted, however the stream is cut.{more}"
     first = sorted(findings, key=lambda finding: not finding.shown)[0]
     certainty = "Corrupted by" if first.shown else "Corrupted, most likely by"
     return f"{certainty} the {first.fault}: {first.message}."
@@ -216,19 +217,13 @@ def _choice(
             findings.append(
                 Finding(Fault.SERVER, str(issue.code), message, True, choice, issue.call, None, issue.pointer)
             )
-    marker = next((marker for marker in MARKERS if marker in turn.content), None)
-    if marker is not None:
-        message = f"markup of tool calls ({marker}) stands in the text: a call was not recognised"
-        findings.append(
-            Finding(
-                Fault.SERVER,
-                "LEAKED_MARKUP",
-                message,
-                False,
-                choice,
-                got=_around(turn.content, turn.content.index(marker)),
-            )
-        )
+    for source, answer in (("", turn), (" of the whole response", whole)):
+        marker = None if answer is None else next((m for m in MARKERS if m in answer.content), None)
+        if answer is not None and marker is not None:
+            message = f"markup of tool calls ({marker}) stands in the text{source}: a call was not recognised"
+            got = _around(answer.content, answer.content.index(marker))
+            findings.append(Finding(Fault.SERVER, "LEAKED_MARKUP", message, False, choice, got=got))
+            break
     if whole is not None and differs is None and whole.content.strip() != turn.content.strip() and not beside.sampled:
         notes.append(f"Choice {choice}: the text beside the calls differs between the stream and the whole response.")
     return findings
@@ -282,10 +277,10 @@ def _from_issue(issue: Issue, choice: int, turn: Assembled, agreed: bool, model_
         fault, shown = (Fault.SERVER, True) if lost else (Fault.MODEL, agreed and model_known)
     elif compared and not agreed:
         fault = Fault.SERVER
-    elif agreed:
-        fault, shown = Fault.MODEL, model_known or issue.code not in server
+    elif agreed and (model_known or issue.code not in server):
+        fault, shown = Fault.MODEL, True
     elif issue.code in server:
-        fault = Fault.SERVER
+        fault = Fault.SERVER  # it promises JSON; only the model's own text could excuse it
     call = turn[issue.call] if issue.call is not None and issue.call < len(turn) else None
     offset = _offset(call, issue.text_offset or 0) if call else _problem_offset(issue, turn)
     got = None
@@ -301,7 +296,8 @@ def _problem_offset(issue: Issue, turn: Assembled) -> int | None:
 def _model_calls(beside: Beside, declared: Sequence[Any]) -> tuple[Call, ...] | None:
     if beside.raw is None:
         return None
-    result = parse(beside.raw, beside.dialect, list(declared))
+    answer = beside.raw.partition("</think>")[2] or beside.raw  # what is thought is not called
+    result = parse(answer, beside.dialect, list(declared))
     return tuple(Call(call.name, call.arguments) for call in result.calls)
 
 
@@ -353,9 +349,13 @@ def difference(expected: Sequence[Call], got: Sequence[Call]) -> Difference | No
             return Difference(index, "another value", wanted, found, path, at)
     if len(expected) != len(got):
         index = min(len(expected), len(got))
-        message = f"{len(got)} calls in place of {len(expected)}"
+        message = f"{_counted(len(got))} in place of {len(expected)}"
         return Difference(index, message, _call(expected, index), _call(got, index))
     return None
+
+
+def _counted(calls: int) -> str:
+    return "1 call" if calls == 1 else f"{calls} calls"
 
 
 def _call(calls: Sequence[Call], index: int) -> str:

@@ -1,0 +1,49 @@
+"""The same agent with the asynchronous openai client.
+
+usage: gate_openai_async.py BASE_URL MODEL QUESTION
+needs: pip install openai 'lfm2-fixed[tools]'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+from gate_tools import TOOLS, get_weather
+from openai import AsyncOpenAI
+
+from lfm2_fixed.gate import CallsRefused, Gate
+
+
+async def answer(client: AsyncOpenAI, model: str, question: str, *, turns: int = 8) -> str:
+    """Ask, run the tools that the model calls, and go on until it answers in words."""
+    gate = Gate(TOOLS)
+    messages: list[Any] = [{"role": "user", "content": question}]
+    for _ in range(turns):
+        stream = await client.chat.completions.create(model=model, messages=messages, tools=TOOLS, stream=True)
+        async for chunk in gate.athrough(stream):
+            if chunk.choices and chunk.choices[0].delta.content:
+                print(chunk.choices[0].delta.content, end="", flush=True)
+        try:
+            calls = gate.calls()
+        except CallsRefused as refused:
+            messages += refused.messages()
+            continue
+        if not calls:
+            return gate.turn().content
+        said = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+            for call in calls
+        ]
+        messages.append({"role": "assistant", "content": gate.turn().content or None, "tool_calls": said})
+        for call in calls:
+            result = await asyncio.to_thread(get_weather, **call.arguments)
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    raise RuntimeError(f"no answer after {turns} turns")
+
+
+if __name__ == "__main__":
+    url, model_name, asked = sys.argv[1:]
+    asyncio.run(answer(AsyncOpenAI(base_url=url, api_key="none"), model_name, asked))
+    print()
