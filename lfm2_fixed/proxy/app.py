@@ -27,9 +27,6 @@ from .upstream import Headers, Kind, Upstream, end_to_end
 log = logging.getLogger("lfm2_fixed.proxy")
 access_log = logging.getLogger("lfm2_fixed.proxy.access")
 
-_LAST_BYTES = 1.0
-"""Seconds to wait for the end of a response after its ``[DONE]``."""
-
 _EVENT_STREAM: Headers = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -159,7 +156,10 @@ class Proxy:
     # ---- untouched
 
     async def _pass(self, exchange: Exchange, content: bytes | AsyncIterator[bytes] | None) -> None:
-        async with self.upstream.send(exchange.method, exchange.target, exchange.headers, content) as response:
+        fresh = isinstance(content, bytes)  # generation, which is worth a connection of its own
+        async with self.upstream.send(
+            exchange.method, exchange.target, exchange.headers, content, fresh=fresh
+        ) as response:
             await self._pass_on(exchange, response)
 
     async def _pass_on(self, exchange: Exchange, response: Any) -> None:
@@ -179,7 +179,7 @@ class Proxy:
             *end_to_end(exchange.headers, b"content-length", b"accept-encoding"),
             (b"accept-encoding", b"identity"),
         ]
-        async with self.upstream.send(exchange.method, exchange.target, headers, content) as response:
+        async with self.upstream.send(exchange.method, exchange.target, headers, content, fresh=True) as response:
             yield response
 
     async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
@@ -192,8 +192,7 @@ class Proxy:
             translator = ChunkTranslator(request, self.settings)
             decoder = EventDecoder()
             last = anyio.current_time()
-            pieces = self.upstream.pieces(response)
-            async for piece in pieces:
+            async for piece in self.upstream.pieces(response):
                 done, data, error = _translate(decoder.feed(piece), translator)
                 now = anyio.current_time()
                 if not data and self.settings.heartbeat and now - last >= self.settings.heartbeat:
@@ -213,9 +212,6 @@ class Proxy:
             exchange.note += f" calls={translator.calls}"
             await exchange.write(DONE)
             await exchange.end()
-            with anyio.move_on_after(_LAST_BYTES):  # a response read to its end leaves a connection to use again
-                async for _ in pieces:
-                    pass
 
     async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
         answer = await self._whole(exchange, raw_text_request(request, kind.name))

@@ -64,12 +64,16 @@ class Upstream:
         self._settings = settings
         self._kind: Kind | None = None
         self._lock = anyio.Lock()
-        # The transport alone: no cookies kept, no redirects followed, no proxy from the environment.
-        self._transport = httpx.AsyncHTTPTransport(
-            verify=_trust(settings) if parts.scheme == "https" else False,
-            # Servers close idle connections after some 5 s: ours must be the shorter patience.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100, keepalive_expiry=2.0),
-            socket_options=keep_alive_options(),
+        # Transports alone: no cookies kept, no redirects followed, no proxy from the environment.
+        context = _trust(settings) if parts.scheme == "https" else False
+        self._pooled, self._single = (
+            httpx.AsyncHTTPTransport(
+                verify=context,
+                # Servers close idle connections after some 5 s: ours must be the shorter patience.
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=kept, keepalive_expiry=2.0),
+                socket_options=keep_alive_options(),
+            )
+            for kept in (100, 0)
         )
         self._timeout = {
             "connect": settings.connect_timeout or None,
@@ -82,16 +86,24 @@ class Upstream:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._transport.aclose()
+        await self._pooled.aclose()
+        await self._single.aclose()
 
     @asynccontextmanager
     async def send(
-        self, method: str, target: bytes, headers: Headers, content: bytes | AsyncIterator[bytes] | None
+        self,
+        method: str,
+        target: bytes,
+        headers: Headers,
+        content: bytes | AsyncIterator[bytes] | None,
+        *,
+        fresh: bool = False,
     ) -> AsyncIterator[httpx.Response]:
         """The response, its body not read yet; leaving the context closes it, which stops the upstream.
 
-        ``target``: path and query, as bytes of the wire.  Raises ProxyError (502 or 504) where there
-        is no response.
+        ``target``: path and query, as bytes of the wire.  ``fresh``: on a connection of its own, which
+        cannot turn out to have been closed meanwhile; the others may be used again.  Raises ProxyError
+        (502 or 504) where there is no response.
         """
         request = httpx.Request(
             method,
@@ -101,7 +113,7 @@ class Upstream:
             extensions={"target": self._prefix.encode() + target, "timeout": self._timeout},
         )
         try:
-            response = await self._transport.handle_async_request(request)
+            response = await (self._single if fresh else self._pooled).handle_async_request(request)
         except httpx.TransportError as error:
             self._kind = None  # what comes back may be another server
             raise self._failure(error) from error

@@ -20,7 +20,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-LOOK_BACK = 1023
+LOOK_BACK = 255
 CONTEXT = 32768
 SPECIAL = [
     *["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|tool_list_start|>"],

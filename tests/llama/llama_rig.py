@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 BUILDS = {"b10092": "10092", "b10434": "10434"}
 """The builds set up: the first has the "Invalid diff" bug."""
 
-_WINDOW = 1024  # LOOK_BACK of build_model.py, and the token that is predicted
+_WINDOW = 256  # LOOK_BACK of build_model.py, and the token that is predicted
 _SPECIAL = re.compile(
     r"<\|(?:pad|startoftext|endoftext|im_start|im_end|tool_list_start|tool_list_end|tool_call_start|tool_call_end"
     r"|tool_response_start|tool_response_end)\|>|</?think>"
