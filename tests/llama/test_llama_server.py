@@ -146,7 +146,8 @@ def test_when_the_client_goes_generation_stops(fronts: Fronts) -> None:
     request["max_tokens"] = 10_000
     url = fronts.parse + "/v1/chat/completions"
     with fronts.client.stream("POST", url, json=request) as answer:
-        assert next(answer.iter_bytes())
+        pieces = answer.iter_bytes()
+        assert next(pieces)
         assert any(slot["is_processing"] for slot in fronts.client.get(fronts.direct + "/slots").json())
     for _ in range(500):
         if not any(slot["is_processing"] for slot in fronts.client.get(fronts.direct + "/slots").json()):
