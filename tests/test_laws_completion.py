@@ -19,8 +19,8 @@ Input = tuple[str, str, "dict[str, list[str]] | None"]
 @given(python_lists(), seeds)
 def test_make_valid_python(given_input: Input, seed: int) -> None:
     """For every prefix of a valid call list: nothing, or Python that begins with the prefix."""
-    _, text, tools = given_input
-    if read(text, tools) is None:
+    _, text, _ = given_input
+    if read(text) is None:
         return
     rng = random.Random(seed)
     for end in {len(text), *(rng.randrange(1, len(text) + 1) for _ in range(8))}:
