@@ -19,6 +19,7 @@ from .arguments import ArgumentsWriter, Counter
 from .calls import BlockReader, Opening, bare_list_opens, block_opens
 from .content import BLANKS, ContentWriter
 from .events import Event
+from .sentinels import Sentinels, is_sentinel
 from .source import Source
 from .state import Block
 from .tools import Tools, declared_parameters
@@ -262,41 +263,14 @@ class Envelope:
 
 _BLANK = frozenset(" \t\r\n")
 _VISIBLE = re.compile(rf"[^{BLANKS}]")
-_TOKEN = re.compile("<[^<>]*>")
-
-
-class _Tokens:
-    """Finds sentinels in text, also such that have only begun to arrive."""
-
-    def __init__(self, tokens: Iterable[str]) -> None:
-        tokens = sorted(tokens)
-        self._pattern = re.compile("|".join(map(re.escape, tokens)) or r"(?!)")
-        self._beginnings = frozenset(token[:length] for token in tokens for length in range(1, len(token)))
-        self._longest = max(map(len, tokens), default=0)
-
-    def find(self, text: str, start: int, final: bool) -> tuple[re.Match[str] | None, int]:
-        """The first token and where it begins, or None and where one may have begun (``final``: none has)."""
-        first = text.find("<", start)
-        if first < 0:
-            return None, len(text)
-        token = self._pattern.search(text, first)
-        if token:
-            return token, token.start()
-        last = text.rfind("<", max(start, len(text) - self._longest))
-        if last >= 0 and not final and text[last:] in self._beginnings:
-            return None, last
-        return None, len(text)
-
-    def remove(self, text: str) -> str:
-        return self._pattern.sub("", text)
 
 
 @lru_cache(maxsize=64)
-def _tokens(dialect: Dialect, special_tokens: tuple[str, ...]) -> tuple[_Tokens, _Tokens, _Tokens]:
+def _tokens(dialect: Dialect, special_tokens: tuple[str, ...]) -> tuple[Sentinels, Sentinels, Sentinels]:
     """What to find outside blocks, in blocks, and in text given back."""
     sentinels = {dialect.start, *dialect.ends}
-    hidden = {token for token in special_tokens if _TOKEN.fullmatch(token)} - sentinels
-    return _Tokens(sentinels | hidden), _Tokens(dialect.ends), _Tokens(hidden)
+    hidden = {token for token in special_tokens if is_sentinel(token)} - sentinels
+    return Sentinels(sentinels | hidden), Sentinels(dialect.ends), Sentinels(hidden)
 
 
 class _OpenBlock:

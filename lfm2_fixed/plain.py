@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from .sentinels import Sentinels, is_sentinel
+
 
 @lru_cache(maxsize=64)
-def _patterns(hidden: frozenset[str]) -> tuple[re.Pattern[str], frozenset[str], int]:
-    """A pattern of the hidden texts, their proper prefixes, and the longest prefix's length."""
-    longest_first = sorted(hidden, key=lambda text: (-len(text), text))
-    prefixes = frozenset(text[:end] for text in hidden for end in range(1, len(text)))
-    return re.compile("|".join(map(re.escape, longest_first))), prefixes, max(map(len, hidden)) - 1
+def _sentinels(hidden: tuple[str, ...]) -> Sentinels:
+    return Sentinels(filter(is_sentinel, hidden))
 
 
 class PlainText:
-    """Passes text on, without the ``hidden`` texts, wherever these are cut.
+    """Passes text on, without the ``hidden`` sentinels, wherever these are cut."""
 
-    What may be the beginning of a hidden text is held back until it is known.  The result does
-    not depend on the cutting.
-    """
-
-    __slots__ = ("_hidden", "_prefixes", "_longest", "_held")
+    __slots__ = ("_held", "_hidden")
 
     def __init__(self, hidden: Iterable[str]) -> None:
-        texts = frozenset(hidden)
-        if not texts or "" in texts:
-            raise ValueError("hidden must name at least one text, and no empty one")
-        self._hidden, self._prefixes, self._longest = _patterns(texts)
+        self._hidden = _sentinels(tuple(hidden))
         self._held = ""
 
     def feed(self, text: str) -> str:
@@ -36,17 +27,13 @@ class PlainText:
         text = self._held + text
         pieces: list[str] = []
         start = 0
-        for match in self._hidden.finditer(text):
-            pieces.append(text[start : match.start()])
-            start = match.end()
-        hold = len(text)
-        for begin in range(max(start, len(text) - self._longest), len(text)):
-            if text[begin:] in self._prefixes:
-                hold = begin
-                break
-        pieces.append(text[start:hold])
-        self._held = text[hold:]
-        return "".join(pieces)
+        while True:
+            hidden, stop = self._hidden.find(text, start, final=False)
+            pieces.append(text[start:stop])
+            if hidden is None:
+                self._held = text[stop:]
+                return "".join(pieces)
+            start = hidden.end()
 
     def finish(self) -> str:
         """End the text and return what was held back."""
