@@ -194,6 +194,8 @@ def _whole(raw: bytes) -> dict[int, Assembled]:
         turns = {number: from_response(document, choice=number) for number in numbers}
     except (ValueError, RecursionError) as error:
         raise UnusableInput(f"The whole response cannot be used ({error}).") from error
+    if not turns:
+        raise UnusableInput("The whole response cannot be used (it has no choice).")
     for turn in turns.values():
         if any(problem.kind == "error" for problem in turn.problems):
             raise UnusableInput(f"The whole response is an error: {turn.problems[0].message}.")

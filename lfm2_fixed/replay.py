@@ -233,7 +233,10 @@ def _try_random(
 
 
 def _disagreement(offset: int, expected: list[SSEvent], got: list[SSEvent]) -> Disagreement:
-    return Disagreement(offset, _shown(expected), _shown(got))
+    one, other = _shown(expected), _shown(got)
+    if one == other:
+        other += " (the same text, but from other bytes, or the decoder is in another state after it)"
+    return Disagreement(offset, one, other)
 
 
 def _shown(events: list[SSEvent]) -> str:
