@@ -73,10 +73,13 @@ class EventDecoder:
         self._size = len(self._open[0]) if self._open else 0
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def encode_json(value: Any) -> bytes:
     """Compact JSON; what UTF-8 has no bytes for (lone surrogates) stays an escape."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
 
