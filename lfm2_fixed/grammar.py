@@ -174,9 +174,7 @@ def _build(
     if choice == "auto" and bare:
         tag = formats.GrammarFormat(grammar=_bare_lists_in_text(rules, calls, parallel=parallel))
     else:
-        one = formats.TagFormat(
-            begin="", content=formats.GrammarFormat(grammar=rules.text(_any_call(calls))), end=""
-        )
+        one = formats.TagFormat(begin="", content=formats.GrammarFormat(grammar=rules.text(_any_call(calls))), end="")
         parts = [
             formats.ConstStringFormat(value="["),
             formats.TagsWithSeparatorFormat(

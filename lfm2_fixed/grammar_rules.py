@@ -134,8 +134,10 @@ def _code(code: int) -> str:
 # --- strings, names and numbers as rules ----------------------------------------------------------
 
 
-def quoted(rules: Rules, dfa: Dfa, quote: str) -> tuple[str, str]:
-    """A string literal in ``quote``s whose value ``dfa`` accepts: the quote, and the rule for the rest.
+def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
+    """The rule for what follows the opening quote of a string literal whose value ``dfa`` accepts.
+
+    ``closed``: with the closing quote, which makes for cheaper masks than a quote after the rule.
 
     Raw control characters are left out (the readers of such text disagree about them), and so is
     ``<|``: special tokens are legal inside a structural tag, and an end sentinel ends a block even
@@ -146,7 +148,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str) -> tuple[str, str]:
 
     def rule(state: int, after_less: bool) -> str:
         after_less = after_less and bars[state]
-        name, new = rules.reserve(("quoted", dfa, quote, state, after_less))
+        name, new = rules.reserve(("quoted", dfa, quote, closed, state, after_less))
         if new:
             todo.append((name, state, after_less))
         return name
@@ -154,7 +156,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str) -> tuple[str, str]:
     start = rule(0, False)
     never_raw = automata.union(_CONTROLS, automata.chars(quote + "\\"))
     for name, state, after_less in todo:
-        alternatives = [literal(quote)] if dfa.accepting[state] else []
+        alternatives = [literal(quote if closed else "")] if dfa.accepting[state] else []
         for label, target in dfa.edges[state]:
             onward, less = rule(target, False), rule(target, True)
             raw = automata.without(label, never_raw)
@@ -167,12 +169,12 @@ def quoted(rules: Rules, dfa: Dfa, quote: str) -> tuple[str, str]:
                 alternatives.append(f"{char_class(raw)} {onward}")
             alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, bar=after_less)]
         rules.define(name, alternatives)
-    return literal(quote), start
+    return start
 
 
 def string(rules: Rules, dfa: Dfa) -> list[str]:
     """String literals whose value ``dfa`` accepts, in both quotes where that is cheap."""
-    return [" ".join(quoted(rules, dfa, quote)) for quote in _quotes(dfa)]
+    return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(dfa)]
 
 
 def _quotes(dfa: Dfa) -> str:
@@ -622,31 +624,29 @@ class Values:
         high = min([int(part["maxLength"]) for part in parts if "maxLength" in part], default=None)  # type: ignore[type-var]
         if high is not None and (high < low or base.empty):
             return []
-        counter = None
+        dfa, counter = base, None
         try:
-            if low > _CHAIN or (high is not None and high > _CHAIN and not self._max_chars):
-                if base is automata.any_string():
-                    return [_repeated_class(low, high)]
+            if high is not None and high > _CHAIN and self._max_chars and all(base.accepting) and low <= _CHAIN:
+                # The counter sees the text with its escapes: never less than the value.  It yields where the
+                # text cannot end, hence ``all(base.accepting)``; inside an escape that does no harm.
+                dfa, counter = automata.both(base, automata.of_length(low, None)), high
+            elif base is automata.any_string() and max(low, high or 0) > _CHAIN:
+                return [_repeated_class(low, high)]
+            elif low or high is not None:
                 dfa = automata.both(base, automata.of_length(low, high))
-            elif high is not None and high > _CHAIN:
-                dfa = automata.both(base, automata.of_length(low, None))
-                counter = high + 1  # it sees the text with its escapes and the quote: never less than the value
-            else:
-                dfa = automata.both(base, automata.of_length(low, high)) if low or high is not None else base
         except TooLarge:
             self._report(place, "minLength/maxLength")
-            dfa = base
         if dfa.empty:
             return []
         if counter is None:
             return list(string(rules, dfa))
         found: list[str | None] = []
         for quote in _quotes(dfa):
-            opening, rest = quoted(rules, dfa, quote)
-            name, new = rules.reserve(("counted", rest, counter))
+            text = quoted(rules, dfa, quote, closed=False)
+            name, new = rules.reserve(("counted", text, counter))
             if new:
-                rules.define(name, [rest], max_chars=counter)
-            found.append(f"{opening} {name}")
+                rules.define(name, [text], max_chars=counter)
+            found.append(f"{literal(quote)} {name} {literal(quote)}")
         return found
 
     def _text_dfa(self, parts: Sequence[Mapping[str, Any]], place: str) -> Dfa:

@@ -1,0 +1,158 @@
+"""A matcher over a small vocabulary, random walks through a grammar, and writers of call lists."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import lru_cache
+from typing import Any
+
+import xgrammar as xgr
+
+from lfm2_fixed import parse
+from lfm2_fixed.envelope import DIALECTS
+from lfm2_fixed.grammar import structural_tag
+
+START, END = DIALECTS["lfm2"].start, DIALECTS["lfm2"].ends[0]
+STOP = "<|im_end|>"
+
+_PIECES = [
+    *(chr(c) for c in range(0x20, 0x7F)), "\n", "\t", "\0", "é", "Ω", "中", "😀", "\u2028",
+    '="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "<|", "|>", '\\"', "\\'", "\\\\", "\\n",
+    "\\u00", "\\ud83d", "\\ude00", "True", "False", "None", "null", "true", "10", "99", "0.5", "e9", "<|x|>", "a b", "[{",
+]  # fmt: skip
+VOCABULARY: list[str | bytes] = [
+    *_PIECES,
+    START,
+    END,
+    "<|python_start|>",
+    STOP,
+    *(bytes([c]) for c in range(0x80, 0x100)),
+]
+IDS = {text: at for at, text in enumerate(VOCABULARY) if isinstance(text, str)}
+SENTINELS = {START: IDS[START], END: IDS[END]}
+
+# What brings an answer to its end, from the most to the least final.
+_CLOSING = [STOP, END, "]", ")", ")]", '")', "')", '"', "'", "}", '"}', '"]', "1", "0", "a", ":", "=", " "]
+
+
+@lru_cache(maxsize=1)
+def _compiler() -> Any:
+    info = xgr.TokenizerInfo(VOCABULARY, vocab_type=xgr.VocabType.RAW, stop_token_ids=[IDS[STOP]])
+    return xgr.GrammarCompiler(info, max_threads=1)
+
+
+def compiled(tag: Any) -> Any:
+    """The compiled grammar of a structural tag."""
+    return _compiler().compile_structural_tag(tag)
+
+
+def accepts(grammar: Any, text: str) -> bool:
+    """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
+    matcher = xgr.GrammarMatcher(grammar)
+    for piece in _tokens(text):
+        done = matcher.accept_token(IDS[piece]) if piece in SENTINELS else matcher.accept_string(piece)
+        if not done:
+            return False
+    return bool(matcher.accept_token(IDS[STOP]))
+
+
+def _tokens(text: str) -> list[str]:
+    pieces = [text]
+    for sentinel in SENTINELS:
+        split: list[str] = []
+        for piece in pieces:
+            if piece in SENTINELS:
+                split.append(piece)
+                continue
+            first, *rest = piece.split(sentinel)
+            split.append(first)
+            for other in rest:
+                split += [sentinel, other]
+        pieces = split
+    return [piece for piece in pieces if piece]
+
+
+def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2000) -> str | None:
+    """An answer that the token masks allow, chosen at random; None if it does not end within ``limit`` tokens."""
+    matcher = xgr.GrammarMatcher(grammar)
+    mask = xgr.allocate_token_bitmask(1, len(VOCABULARY))
+    pieces: list[bytes] = []
+    for step in range(limit):
+        matcher.fill_next_token_bitmask(mask)
+        words = [int(word) & 0xFFFFFFFF for word in mask[0].tolist()]
+        allowed = [at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1]
+        assert allowed, f"a dead end after {b''.join(pieces)!r}"
+        whole = [at for at in allowed if isinstance(VOCABULARY[at], str)]
+        if whole and chance.random() < 0.95:
+            allowed = whole  # bytes only now and then
+        texts = {VOCABULARY[at] for at in allowed}
+        closing = [text for text in _CLOSING if text in texts]
+        if closing and (step > soon or chance.random() < 0.25):
+            token = IDS[closing[0]] if step > soon and chance.random() < 0.7 else IDS[chance.choice(closing)]
+        else:
+            token = chance.choice(allowed)
+        assert matcher.accept_token(token)
+        if VOCABULARY[token] == STOP:
+            return b"".join(pieces).decode()
+        piece = VOCABULARY[token]
+        pieces.append(piece.encode() if isinstance(piece, str) else piece)
+    return None
+
+
+def tag_for(tools: list[dict[str, Any]], choice: Any = "required", **options: Any) -> Any:
+    return structural_tag(tools, choice, token_ids=IDS, **options)
+
+
+def tool(parameters: Any, name: str = "f", **more: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **more}}
+
+
+def calls_of(text: str, tools: list[dict[str, Any]], dialect: str = "lfm2") -> list[tuple[str, Any]]:
+    """The calls that the parser completes; fails on anything left over."""
+    result = parse(text, dialect=dialect, tools=tools)
+    assert not result.content.strip(), f"not all of it is calls: {text!r} leaves {result.content!r}"
+    return [(call.name, json.loads(call.arguments)) for call in result.calls]
+
+
+class Writer:
+    """Writes calls as a model would: Python literals, JSON, or a mixture."""
+
+    def __init__(self, chance: random.Random, *, quotes: str = "\"'") -> None:
+        self._chance = chance
+        self._quotes = quotes
+
+    def call(self, name: str, arguments: dict[str, Any]) -> str:
+        from lfm2_fixed.source import is_name
+
+        pieces = [
+            f"{key}={self.value(value)}" if is_name(key) else f"**{{{self.string(key)}: {self.value(value)}}}"
+            for key, value in arguments.items()
+        ]
+        return f"{name}({self._join(pieces)})"
+
+    def value(self, value: Any) -> str:
+        if value is None or isinstance(value, bool):
+            return self._chance.choice([repr(value), json.dumps(value)])
+        if isinstance(value, str):
+            return self.string(value)
+        if isinstance(value, dict):
+            return (
+                "{" + self._join([f"{self.string(k)}:{self._space()}{self.value(v)}" for k, v in value.items()]) + "}"
+            )
+        if isinstance(value, list):
+            return "[" + self._join([self.value(item) for item in value]) + "]"
+        return repr(value)
+
+    def string(self, value: str) -> str:
+        quote = self._chance.choice(self._quotes)
+        body = json.dumps(value, ensure_ascii=False)[1:-1].replace("<|", "<\\u007c").replace("\x7f", "\\u007f")
+        if quote == "'":
+            body = body.replace('\\"', '"').replace("'", "\\'")
+        return quote + body + quote
+
+    def _join(self, pieces: list[str]) -> str:
+        return ("," + self._space()).join(pieces)
+
+    def _space(self) -> str:
+        return self._chance.choice(["", " "])
