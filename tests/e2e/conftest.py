@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
 
-from rig import Server, serve_venv, tail  # noqa: E402
+from rig import Server, ServerError, serve_venv, tail  # noqa: E402
 
 KINDS = ("lfm2", "reasoning", "llama4")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
@@ -45,18 +45,25 @@ class Servers:
         self.running: Server | None = None
         self.log: Path | None = None
         self._kind = ""
+        self._broken: dict[str, ServerError] = {}
 
     def get(self, kind: str) -> Server:
         """The running server of this kind, started if need be; another one is stopped first."""
         if self._kind == kind and self.running is not None and self.running.running():
             return self.running
+        if kind in self._broken:  # not for every test again
+            raise self._broken[kind]
         self.stop()
         logs = serve_venv() / "logs"
         logs.mkdir(exist_ok=True)
         self.log = logs / f"{kind}.log"
         self.log.unlink(missing_ok=True)
         server = make_server(kind, self.log)
-        server.__enter__()
+        try:
+            server.__enter__()
+        except ServerError as error:
+            self._broken[kind] = error
+            raise
         self.running, self._kind = server, kind
         return server
 

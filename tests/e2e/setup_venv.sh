@@ -51,14 +51,21 @@ run() {
   done
   if ! wait "$CHILD"; then
     CHILD=""
-    grep -v '^WARNING: Location' "$log" | tail -n 15 | sed 's/^/[venv]   /' >&2
+    grep -v '^WARNING: Location' "$log" 2>/dev/null | tail -n 15 | sed 's/^/[venv]   /' >&2
     die "$what failed (full log: $log)"
   fi
   CHILD=""
   say "  done ($((SECONDS - begin)) s)"
 }
 
-works() { "$V/bin/python" -c 'import torch, vllm, xgrammar, openai, anthropic, pytest; from vllm.entrypoints.openai import api_server' >"$V/check.log" 2>&1; }
+# What a server imports sooner or later; the first import also compiles most of it.
+IMPORTS='
+import anthropic, click, lmformatenforcer, openai, pytest, rich, torch, vllm, xgrammar
+import vllm.entrypoints.openai.api_server, vllm.reasoning.qwen3_engine_reasoning_parser'
+works() {
+  say "importing vLLM …"
+  "$V/bin/python" -c "$IMPORTS" >"$V/check.log" 2>&1
+}
 
 STAMP="$(cat "${BASH_SOURCE[0]}" "$REQUIREMENTS" | cksum | tr -d ' ') $TORCH"
 if [ "$(cat "$V/.complete" 2>/dev/null)" = "$STAMP" ] && "$V/bin/python" -c '' 2>/dev/null; then
@@ -81,12 +88,13 @@ create() {
 find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
 mkdir -p "$V" || die "cannot create $V"
+[ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
 free_kb="$(df -Pk "$V" | awk 'NR == 2 {print $4}')"
 [ "${free_kb:-9999999}" -lt 4000000 ] && ! [ -x "$V/bin/python" ] && die "$V needs about 4 GB of disk while it is built, $((free_kb / 1024)) MB are free"
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create
 install
 if ! works; then
-  say "the venv does not import vLLM; rebuilding it from nothing"
+  say "that failed ($(tail -n 1 "$V/check.log")); rebuilding the venv from nothing"
   create --clear
   install
   works || { tail -n 15 "$V/check.log" >&2; die "vLLM does not import in $V (see $V/check.log)"; }
