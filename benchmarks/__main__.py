@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -39,7 +40,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         default=[],
         metavar="DIR",
         help="a directory with the Python sources of one vLLM version (repeatable; as unpacked from a wheel, or "
-        "made by `pip install --no-deps --target DIR vllm==X`); default: the vLLM that can be imported",
+        "made by `pip install --no-deps --target DIR vllm==X`), the first of them measured in full, the others with "
+        "fewer texts; default: the vLLM that can be imported",
     )
     parser.add_argument(
         "--python",
@@ -62,21 +64,28 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def jobs(options: argparse.Namespace) -> list[tuple[str, Path | None, Job]]:
     """What to measure: a name, what goes on the path, and the job."""
     quick = options.quick
-    common: dict[str, object] = {
+    full: dict[str, Any] = {
         "shapes": options.shape or (["string", "calls", "prose"] if quick else list(SHAPES)),
         "cuttings": options.cutting or (["token", "whole"] if quick else list(CUTTINGS)),
         "sizes": QUICK_SIZES if quick else SIZES,
         "repeat": options.repeat or (3 if quick else 5),
-        "budget": 3.0 if quick else 8.0,
+        "budget": 3.0 if quick else 5.0,
+        "enough": 0.5 if quick else 2.0,
         "char_limit": 4 * KB if quick else 64 * KB,
-        "patience": 4.0 if quick else 120.0,
+        "patience": 3.0 if quick else 120.0,
+    }
+    fewer = {
+        **full,
+        "shapes": options.shape or ["string", "calls", "prose"],
+        "cuttings": options.cutting or ["token"],
+        "sizes": [size for size in full["sizes"] if size <= 64 * KB],
     }
     made: list[tuple[str, Path | None, Job]] = []
     paths: list[Path | None] = list(options.vllm_path) or [None]
-    for path in paths[-1:] if quick else paths:
-        made.append(("vllm", path, Job(kind="vllm", **common)))  # type: ignore[arg-type]
-    if not (quick and options.sglang_path is None and not _installed("sglang", "llm_router_utils")):
-        made.append(("sglang", options.sglang_path, Job(kind="sglang", **common)))  # type: ignore[arg-type]
+    for number, path in enumerate(paths[:1] if quick else paths):
+        made.append(("vllm", path, Job(kind="vllm", **(fewer if number else full))))
+    if options.sglang_path or _installed("sglang", "llm_router_utils") or not quick:
+        made.append(("sglang", options.sglang_path, Job(kind="sglang", **fewer)))
     return made
 
 

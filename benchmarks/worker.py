@@ -24,6 +24,7 @@ from .texts import CUTTINGS, SHAPES, Shape
 _GROWTH = 2.3  # assumed exponent at most, when the next size's cost is foreseen
 _SHORT = 0.05  # seconds of CPU: what takes less is repeated more often
 _MORE = 3
+_SLOWEST_AT_MOST = 64 * 1024  # characters, for looking at every delta
 
 
 @dataclass
@@ -39,6 +40,8 @@ class Job:
     repeat: int
     budget: float
     """Seconds of CPU a subject may take for one text; longer ones are left out."""
+    enough: float
+    """Seconds of CPU after which a subject is not run on the same text again (but twice at least, if it can be)."""
     char_limit: int
     """No larger texts in deltas of one character."""
     patience: float
@@ -157,14 +160,14 @@ class Measuring:
                     self._engine, shape.name, cutting, size, len(text), len(pieces), name, min(values), len(values)
                 )
                 cell.right = right.get(name)
-                if name == "ours" and cutting == "token":
+                if name == "ours" and cutting == "token" and size <= _SLOWEST_AT_MOST:
                     cell.worst = slowest(self._available[name], shape, pieces, min(3, self._job.repeat))
                 say(cell=asdict(cell))
 
     def _applies(self, name: str, shape: Shape, cutting: str) -> bool:
-        if name == "text":
-            return shape.name == "prose"
-        return cutting != "whole" or name not in ("floor", "ready")
+        if name == "text" and shape.name != "prose":
+            return False
+        return cutting != "whole" or name not in ("floor", "ready", "text")
 
     def _check(self, name: str, shape: Shape, cutting: str, size: int, pieces: list[str]) -> bool:
         try:
@@ -188,7 +191,8 @@ class Measuring:
 
     def _affordable(self, seconds: float) -> int:
         repeat = self._job.repeat * (_MORE if seconds < _SHORT else 1)
-        return max(1, min(repeat, int(self._job.budget / max(seconds, 1e-9))))
+        least = 2 if seconds < self._job.budget / 2 else 1
+        return max(least, min(repeat, int(self._job.enough / max(seconds, 1e-9))))
 
 
 def foresee(seen: Sequence[tuple[int, float]], size: int) -> float:
