@@ -184,9 +184,10 @@ class ChunkTranslator:
             reader = self._readers[index] = ChoiceReader(self._request, self._settings)
             self._open.add(index)
         said = choice.get("delta") or {}
-        delta = {key: value for key, value in said.items() if key != "content" and value is not None}
         text = said.get("content")
-        parts = reader.feed(text) if text else {}
+        read = text is None or isinstance(text, str)  # other content, such as a list of parts, stays as it is
+        delta = {key: value for key, value in said.items() if value is not None and not (read and key == "content")}
+        parts = reader.feed(text) if text and read else {}
         reason = choice.get("finish_reason")
         if reason is not None:
             tail, reason = reader.finish(reason)
@@ -196,7 +197,7 @@ class ChunkTranslator:
             warn_once("The upstream sent tool calls although told not to read any: they are passed on as they are.")
         elif "tool_calls" in delta:
             del delta["tool_calls"]
-        if "role" in delta and "content" not in parts and "content" in said:
+        if "role" in delta and read and "content" not in parts and "content" in said:
             delta["content"] = None if parts or text is None else ""
         return _joined(delta, parts), reason
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import socket
 
 import uvicorn
@@ -13,7 +14,7 @@ from .upstream import keep_alive_options
 
 
 def serve(settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shutdown_timeout: float = 30.0) -> None:
-    """Serve until SIGINT or SIGTERM; streams that are open then have ``shutdown_timeout`` seconds to end.
+    """Serve until SIGINT or SIGTERM; open streams then have ``shutdown_timeout`` seconds to end.
 
     Raises ValueError for settings that cannot be; exits with status 1 where the port is taken.
     """
@@ -39,7 +40,7 @@ def new_server(
         proxy_headers=False,
         ws="none",
         lifespan="on",
-        timeout_graceful_shutdown=int(shutdown_timeout),
+        timeout_graceful_shutdown=math.ceil(shutdown_timeout) or None,
     )
     listener = config.bind_socket()
     set_listener_options(listener, settings)

@@ -25,7 +25,7 @@ HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
     b"transfer-encoding upgrade".split()
 )
-_DETECTION_TIMEOUT = 5.0
+_DETECTION_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,13 @@ class Upstream:
         parts = urlsplit(settings.upstream)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"The upstream must be a URL such as http://127.0.0.1:8080, not {settings.upstream!r}.")
-        if parts.query or parts.fragment:
-            raise ValueError("The upstream's URL must not have a query or a fragment.")
+        if parts.query or parts.fragment or parts.username is not None:
+            raise ValueError(
+                "The upstream's URL must not have a query, a fragment or a user."
+            )
         # Clients' paths begin with /v1 already: a base URL as clients take it means the same server.
         self._prefix = parts.path.rstrip("/").removesuffix("/v1")
-        self._origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        self._origin = f"{parts.scheme}://{parts.netloc}"
         self.url = self._origin + self._prefix
         self._settings = settings
         self._kind: Kind | None = None

@@ -129,6 +129,12 @@ def test_reasoning_of_the_upstream_passes(parse: Pair) -> None:
     assert {"reasoning_content": "hm"} in deltas and {"reasoning": "so"} in deltas
 
 
+def test_content_that_is_no_text_passes(parse: Pair) -> None:
+    part = {"content": [{"type": "text", "text": "hm"}]}
+    received = parse.stream({"turns": [[part, CALL]]})
+    assert received[1]["choices"][0]["delta"] == part and received[-2]["choices"][0]["finish_reason"] == "tool_calls"
+
+
 def test_fields_that_nobody_knows_pass(parse: Pair) -> None:
     script = {
         "turns": [["a"]],

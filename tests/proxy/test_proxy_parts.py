@@ -15,7 +15,7 @@ from lfm2_fixed.proxy.reasoning import ThinkSplitter
 from lfm2_fixed.proxy.sse import DONE, Event, EventDecoder, comment, encode_event
 from lfm2_fixed.proxy.upstream import end_to_end
 
-FEW = settings(max_examples=min(settings().max_examples, 200))
+FEW = settings(max_examples=min(settings().max_examples, 100))
 values = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none(), max_size=3)
 
 

@@ -20,12 +20,12 @@ from lfm2_fixed.proxy import Settings, create_app
 from lfm2_fixed.proxy.background import running
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"])
 def test_requests_arrive_as_they_were_sent(parse: Pair, method: str) -> None:
     host = urlsplit(parse.url)
     connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=30)
     target = "/v1/a%2Fb%20c//d/../e;x?q=%2F&empty=&q=2"
-    content = b"\x00\xff{" if method != "GET" else None
+    content = b"\x00\xff{" if method not in ("GET", "HEAD") else None
     connection.request(
         method,
         target,
@@ -169,7 +169,7 @@ def test_an_upstream_under_a_path(start: Callable[..., Pair]) -> None:
             assert pair.upstream.requests[-1]["path"] == expected
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://", "http://h/?q=1"])
+@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://", "http://h/?q=1", "http://u:p@h"])
 def test_an_upstream_that_is_no_url(url: str) -> None:
     with pytest.raises(ValueError, match="upstream"):
         create_app(Settings(url))
