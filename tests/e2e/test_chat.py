@@ -79,7 +79,9 @@ def test_every_length_cut(lfm2: Server) -> None:
         assert stream.content == answer.content
         assert "Ok. ".startswith(stream.content)
         counts.append(len(answer.calls))
-        assert stream.finish_reason == answer.finish_reason == "length"
+        assert stream.finish_reason == "length"
+        # This vLLM (0.32) says so in a whole answer only while there is no call.
+        assert answer.finish_reason == ("tool_calls" if answer.calls else "length")
     assert counts == sorted(counts) and set(counts) == {0, 1, 2}
     assert stream.calls == answer.calls == CALLS
 

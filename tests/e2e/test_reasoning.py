@@ -41,7 +41,11 @@ def test_calls_in_one_delta(reasoning: Server) -> None:
     assert turn.content == "a\nb\nc"
 
 
-@pytest.mark.parametrize("pieces", real_tokenisations(), ids=lambda pieces: "".join(pieces[-9:])[:40])
+# Of a second </think>, vLLM's reasoning parser itself makes two things: text in a stream, nothing in a whole answer.
+ONE_THOUGHT = [pieces for pieces in real_tokenisations() if pieces.count("</think>") <= 1]
+
+
+@pytest.mark.parametrize("pieces", ONE_THOUGHT, ids=lambda pieces: "".join(pieces[-9:])[:40])
 def test_real_tokenisation(reasoning: Server, pieces: list[str]) -> None:
     """Turns in exactly the tokens of a real LFM2.5 tokenizer."""
     thinking, _, answer = "".join(pieces).rpartition("</think>")
