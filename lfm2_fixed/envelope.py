@@ -92,6 +92,7 @@ class Envelope:
         self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))
         self._text = ""  # what has arrived and is not passed on: from ``_at``
         self._at = 0
+        self._queue: list[tuple[str, int]] = []  # what follows ``_text``, last first: texts, and where to go on in them
         self._final = False
         self._go_on: Callable[[], bool] = self._read_text  # the state; False: needs more text
         self._plain = not dialect.bare_lists  # in this state text without ``<`` is content
@@ -105,7 +106,7 @@ class Envelope:
 
     def feed(self, text: str) -> None:
         """Read more text."""
-        if text and self._at == len(self._text) and "<" not in text and len(text) <= _SLICE:
+        if self._at == len(self._text) and "<" not in text and len(text) <= _SLICE:
             # Nothing is held, and no sentinel begins in the text: most deltas are like this.
             block = self._block
             if block is not None:
@@ -117,23 +118,42 @@ class Envelope:
             elif self._plain:
                 self._content.text(text)
                 return
-        for start in range(0, len(text) or 1, _SLICE):
-            piece = text[start : start + _SLICE] if len(text) > _SLICE else text
-            self._replace(self._text[self._at :] + piece if self._at < len(self._text) else piece)
-            while self._go_on():
-                pass
+        self._queue.append((text, 0))
+        self._run()
 
     def finish(self) -> None:
         """Read the end of the turn."""
         self._final = True
-        self.feed("")
+        self._queue.append(("", 0))
+        self._run()
         self._content.finish()
+
+    def _run(self) -> None:
+        """Read what is queued, a slice at a time."""
+        while self._queue:
+            text, start = self._queue.pop()
+            if len(text) - start > _SLICE:
+                self._queue.append((text, start + _SLICE))
+            self._replace(self._text[self._at :] + text[start : start + _SLICE])
+            while self._go_on():
+                pass
+
+    @property
+    def _ending(self) -> bool:
+        """Whether the turn ends with ``_text``."""
+        return self._final and not self._queue
 
     def _replace(self, text: str) -> None:
         self._python_until = max(0, self._python_until - self._at)
         self._text = text
         self._at = 0
         self._found = None
+
+    def _read_again(self, text: str) -> None:
+        """``text``, which ends with what is left of ``_text``, takes its place."""
+        self._queue.append((text, 0))
+        self._at = len(self._text) - len(text)
+        self._replace("")
 
     # ---- text ----
 
@@ -145,7 +165,7 @@ class Envelope:
         text = self._text
         start = self._at
         if not self._found or (self._found[0] and self._found[0].start() < start):
-            self._found = self._outside.find(text, start, self._final)
+            self._found = self._outside.find(text, start, self._ending)
         token, stop = self._found
         if self._dialect.bare_lists and (bracket := self._find_bracket(text, start, stop)) >= 0:
             self._emit(text[start:bracket])
@@ -215,10 +235,10 @@ class Envelope:
         block = self._block
         assert block
         start = self._at
-        token, stop = self._ends.find(self._text, start, self._final)
+        token, stop = self._ends.find(self._text, start, self._ending)
         self._at = stop
         done = block.feed(self._text[start:stop])
-        if not done and (token or self._final):
+        if not done and (token or self._ending):
             done = block.close(cut=token is None)
         if done:
             self._leave(block, token, start, stop)
@@ -232,32 +252,32 @@ class Envelope:
         self._block = None
         self._resume_text()
         rest = block.source.rest()
-        self._at = stop - len(rest)
-        if self._at < start:
-            self._at = stop
-            self._replace(rest + self._text[stop:])
-        if block.state.python_only and rest:
-            self._python_until = self._at + len(rest)
-        if not block.found:
-            self._emit(block.sentinel or "[")
-            if block.sentinel:
-                self._unopened += 1
-            else:
-                self._at += 1
-        elif token and not rest:
+        if token and block.found and not rest:
             self._at = token.end()
             if self._dialect.echoes:
                 self._echo = _Echo(["", block.source.whole().strip(BLANKS), "", token[0]])
                 self._go_on = self._read_echo
                 self._plain = False
+            return
+        if not block.found:
+            self._emit(block.sentinel or "[")
+            if block.sentinel:
+                self._unopened += 1
+            else:
+                rest = rest[1:]
+        self._at = stop - len(rest)
+        if self._at < start:
+            self._read_again(rest + self._text[stop:])
+        if block.fell_back and rest:
+            self._python_until = max(self._python_until, self._at + len(rest))
 
     def _read_echo(self) -> bool:
         repeats = self._echo.feed(self._text[self._at :])
-        if repeats is None and not self._final:
+        if repeats is None and not self._ending:
             self._at = len(self._text)
             return False
         self._resume_text()
-        self._replace(self._echo.rest() if repeats else "".join(self._echo.pieces))
+        self._read_again(self._echo.rest() if repeats else "".join(self._echo.pieces))
         return True
 
 
@@ -281,8 +301,14 @@ class _OpenBlock:
         self.source = state.source
         self.sentinel = sentinel
         self.found = True  # False: it turned out to be no block
+        self._python_only = state.python_only
         self._reader = reader.read()
         next(self._reader)
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether it was in this block that only Python's quote rule was left."""
+        return self.state.python_only and not self._python_only
 
     def feed(self, piece: str) -> bool:
         """Whether the block is over."""
