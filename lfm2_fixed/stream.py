@@ -27,7 +27,7 @@ class PythonicStream:
     ``tools``: the tools the request declares: an OpenAI list (dicts or objects), or parameter names
     by tool name.  They give positional arguments their names and decide some ambiguities.
     ``mode``: ``"delta"`` sends arguments as they come, ``"call"`` each call whole when it is complete.
-    ``special_tokens``: texts left out of the content; None: the dialect's own.
+    ``special_tokens``: texts of the form ``<…>`` left out of the content; None: the dialect's own.
 
     Raises ValueError for an unknown dialect or mode.
     """
