@@ -291,8 +291,7 @@ def _counts(data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> dic
         "calls": {choice: [call.name for call in turn] for choice, turn in reading.turns.items()},
         "cuttings": {
             "offsets": cuttings.offsets,
-            "shapes": cuttings.shapes,
-            "bytewise_only": cuttings.bytewise_only,
+            "kinds": cuttings.kinds,
             "random": cuttings.random,
             "seed": seed,
         },
@@ -310,13 +309,8 @@ def _print(verdict: Verdict, data: bytes, reading: Reading, cuttings: Cuttings, 
     same = "always with the same result" if not cuttings.disagreements else "not always with the same result"
     click.echo(
         f"Read: {len(data):,} bytes, {len(reading.events):,} events; cut at each of {cuttings.offsets:,} byte offsets "
-        f"({cuttings.shapes:,} shapes of event) and {cuttings.random} times in random pieces (seed {seed}), {same}."
+        f"({cuttings.kinds:,} kinds of cut) and {cuttings.random} times in random pieces (seed {seed}), {same}."
     )
-    if cuttings.bytewise_only:
-        click.echo(
-            f"{cuttings.bytewise_only:,} of these offsets lie deep inside long lines: there the event was read "
-            "byte by byte."
-        )
 
 
 def _print_finding(finding: Finding) -> None:

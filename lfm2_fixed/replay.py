@@ -1,16 +1,17 @@
 """A captured stream read again, cut in every way in which a network may deliver it.
 
-How every byte offset is tried without reading the file again for each of them.  Between two events a decoder
-has nothing in hand: its state is that of a new one.  So a cut can only matter inside the event that it falls
-into.  For each event the decoder is resumed at the event's start, fed the bytes before the cut and then those
-after it, up to the event's end.  If that gives the event of the uncut reading and the uncut reading's state,
-the rest of the file is the same computation from the same state, and is not done again.
+How every byte offset is tried without reading the file again for each of them:
 
-Two events of one *shape* (the same lines, fields, line ends and lengths, and the same UTF-8 lead and
-continuation bytes at the same places) are one case: a decoder may look at nothing else.  The first of each shape
-is tried, which makes megabytes a matter of seconds.  Each shape is also fed byte by byte, which cuts at all
-its offsets at once; for events longer than ``LONG`` bytes that stands for the offsets far from any line's end.
-At last the whole file is read in random pieces, from a few bytes to many events at a time.
+- Between two events a decoder has nothing in hand: its state is that of a new one.  So a cut can only matter
+  inside the event that it falls into.  The decoder is resumed at that event's start, fed the bytes before the
+  cut and then those after it, up to the event's end.  If that gives the event of the uncut reading and the
+  uncut reading's state, the rest of the file is the same computation from the same state, and is not done again.
+- A decoder looks at line ends, fields and, at most, at the bytes of one UTF-8 character.  So two cuts are of one
+  *kind* if their events have the same lines (fields, colons, line ends), they fall into the same line of it, and
+  the four bytes on either side are alike, letter for letter in a field, else by what they are in UTF-8.
+  The first cut of each kind is made; that makes megabytes a matter of seconds.
+- The first event of each structure is also fed byte by byte, which cuts at all of its offsets at once.
+- At last the whole file is read in random pieces, from a few bytes to many events at a time.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from typing import Any, Protocol
 from .assemble import Assembled, Assembler
 from .sse import SSEDecoder, SSEvent
 
-LONG = 4096
-"""Bytes; in a longer event only the offsets within ``NEAR`` of a line's start or end are cut one by one."""
+WINDOW = 4
+"""Bytes on either side of a cut that tell its kind: no character of UTF-8 is longer."""
 
-NEAR = 256
+BYTEWISE = 65536
+"""Bytes; longer events are not fed byte by byte."""
 
 PIECES = (64, 1460, 16384, 65536)
 """The largest piece, in bytes, of the random cuttings, in turn."""
@@ -85,14 +87,12 @@ class Disagreement:
 class Cuttings:
     """What was tried.
 
-    ``offsets``: byte offsets at which the stream was cut.  ``shapes``: distinct events that stood for all of
-    them.  ``bytewise_only``: how many of the offsets were tried only by the byte-by-byte reading of their event.
+    ``offsets``: byte offsets at which the stream was cut.  ``kinds``: distinct cuts that stood for all of them.
     ``random``: whole readings in random pieces.
     """
 
     offsets: int = 0
-    shapes: int = 0
-    bytewise_only: int = 0
+    kinds: int = 0
     random: int = 0
     disagreements: list[Disagreement] = field(default_factory=list)
 
@@ -151,16 +151,19 @@ def cut_everywhere(
     events = uncut.feed(data)
     result = Cuttings()
     seen: set[bytes] = set()
+    known: dict[tuple[object, ...], list[set[bytes]]] = {}
     for segment, after_cr, start, expected in _segments(data, events):
         result.offsets += len(segment)
-        shape = _shape(segment, after_cr, start == 0)
-        if shape not in seen:
-            seen.add(shape)
-            _try_segment(make, segment, after_cr, start, expected, result)
-        elif len(segment) > LONG:
-            result.bytewise_only += len(segment) - len(_near_line_ends(segment))
+        lines, looks = _looks(segment)
+        structure = (after_cr, start == 0, bool(expected), *(line[:2] for line in lines))
+        if looks not in seen or structure not in known:
+            seen.add(looks)
+            new = structure not in known
+            kinds = known.setdefault(structure, [set() for _ in lines])
+            cuts = _new_kinds(looks, lines, kinds)
+            result.kinds += len(cuts)
+            _try_segment(make, segment, after_cr, start, expected, cuts, new, result)
         progress(len(segment))
-    result.shapes = len(seen)
     source = random.Random(seed)
     for number in range(random_cuttings):
         _try_random(make, data, events, uncut.state(), source, PIECES[number % len(PIECES)], result)
@@ -178,8 +181,27 @@ def _segments(data: bytes, events: list[SSEvent]) -> Iterator[tuple[bytes, bool,
         yield data[start:], data[start - 1 : start] == b"\r", start, []
 
 
+def _new_kinds(looks: bytes, lines: list[tuple[bytes, bytes, int]], kinds: list[set[bytes]]) -> list[int]:
+    """Offsets of cuts, one for each kind not met before in an event of this structure."""
+    cuts = []
+    begin = 0
+    for (_, _, end), met in zip(lines, kinds):
+        window = {looks[max(0, at - WINDOW) : at + WINDOW]: at for at in range(begin, end)}
+        cuts += [at for look, at in window.items() if look not in met and at]
+        met.update(window)
+        begin = end
+    return cuts
+
+
 def _try_segment(
-    make: MakeDecoder, segment: bytes, after_cr: bool, start: int, expected: list[SSEvent], result: Cuttings
+    make: MakeDecoder,
+    segment: bytes,
+    after_cr: bool,
+    start: int,
+    expected: list[SSEvent],
+    cuts: list[int],
+    bytewise: bool,
+    result: Cuttings,
 ) -> None:
     whole = make(start, after_cr=after_cr)
     whole.feed(segment)
@@ -191,21 +213,10 @@ def _try_segment(
         if got != expected or decoder.state() != state:
             result.disagreements.append(_disagreement(cut, expected, got))
 
-    cuts: Iterable[int] = range(1, len(segment))
-    if len(segment) > LONG:
-        cuts = _near_line_ends(segment)
-        result.bytewise_only += len(segment) - len(cuts)
     for cut in cuts:
         trial((segment[:cut], segment[cut:]), start + cut)
-    trial((segment[at : at + 1] for at in range(len(segment))), start)
-
-
-def _near_line_ends(segment: bytes) -> list[int]:
-    places = {0, len(segment)} | {match.start() for match in re.finditer(rb"[\r\n]", segment)}
-    cuts: set[int] = set()
-    for place in places:
-        cuts.update(range(max(1, place - NEAR), min(len(segment), place + NEAR)))
-    return sorted(cuts)
+    if bytewise and len(segment) <= BYTEWISE:
+        trial((segment[at : at + 1] for at in range(len(segment))), start)
 
 
 def _try_random(
@@ -251,11 +262,14 @@ _CLASSES = bytes(
 _LINES = re.compile(rb"([^\r\n:]*)(:? ?)([^\r\n]*)(\r\n?|\n|\Z)")
 
 
-def _shape(segment: bytes, after_cr: bool, first: bool) -> bytes:
-    """The same for events that no decoder can tell apart but by the text of their values."""
-    if first:
-        return b"first"  # a byte order mark may stand here
-    parts = [b"\r" if after_cr else b""]
-    for name, colon, value, end in _LINES.findall(segment):
-        parts += (name, colon, value.translate(_CLASSES), end)
-    return b"".join(parts)
+def _looks(segment: bytes) -> tuple[list[tuple[bytes, bytes, int]], bytes]:
+    """The lines of an event (field with its colon, line end, offset of the next line), and its bytes with the
+    values made alike but for what they are in UTF-8."""
+    lines = []
+    parts: list[bytes] = []
+    end = 0
+    for name, colon, value, stop in _LINES.findall(segment):
+        end += len(name) + len(colon) + len(value) + len(stop)
+        lines.append((name + colon, stop, end))
+        parts += (name, colon, value.translate(_CLASSES), stop)
+    return lines, b"".join(parts)
