@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: ./test.sh: every check of the project, as CI runs it (2 cores, under 20 minutes once the
-# downloads are there: 4 GB, kept in .venv-test, .venv-serve and ~/.cache/lfm2-fixed).
+# downloads are there: 4 GB, kept in .venv-test, .venv-serve, .llama and ~/.cache/lfm2-fixed).
 #
 #   lint and types; the engine-free tests; the plugin through the serving layer of the oldest and the
 #   newest vLLM; real servers.  Every vLLM and every Python: scripts/matrix.
@@ -15,6 +15,8 @@ say() { printf '\n== %s\n' "$*"; }
 say "lint and types"
 "$python" -m ruff check .
 "$python" -m mypy
+
+tests/llama/setup.sh "$PWD/.llama" >&2
 
 say "engine-free tests"
 "$python" -m pytest -q -n 2 --dist worksteal tests
