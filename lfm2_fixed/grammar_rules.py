@@ -44,8 +44,8 @@ _CHAIN = 48
 """Up to here a length limit is counted by the rules themselves; see :meth:`Values._string`."""
 _COUNTED = 64
 """Array items and object members that are counted one by one."""
-_BOTH_QUOTES = 12
-"""Automata of up to so many states are written for both quotes."""
+_BROAD = 1000
+"""A state that takes more different characters than this has an expensive token mask."""
 _MAX_BRANCHES = 128
 _MAX_DEPTH = 100
 
@@ -97,8 +97,21 @@ class Rules:
         new = key not in self._names
         return self._names.setdefault(key, f"r{len(self._names)}"), new
 
-    def define(self, name: str, alternatives: Iterable[str], *, max_chars: int | None = None) -> None:
-        self._bodies[name] = " | ".join(dict.fromkeys(alternatives))
+    def define(
+        self,
+        name: str,
+        alternatives: Iterable[str],
+        *,
+        max_chars: int | None = None,
+        followed_by: str | None = None,
+    ) -> None:
+        """Give a rule its alternatives.
+
+        ``max_chars`` bounds its text, as far as it can end there.  ``followed_by`` says what follows it anyway:
+        that decides about most tokens that reach beyond the rule when the masks are compiled.
+        """
+        body = " | ".join(dict.fromkeys(alternatives))
+        self._bodies[name] = f"({body}) (={followed_by})" if followed_by else body
         if max_chars is not None:
             self._attributes[name] = f"[max_chars={max_chars}]"
 
@@ -168,7 +181,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
             if raw:
                 alternatives.append(f"{char_class(raw)} {onward}")
             alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, bar=after_less)]
-        rules.define(name, alternatives)
+        rules.define(name, alternatives, followed_by="[,)\\]}:]" if closed else None)
     return start
 
 
@@ -178,7 +191,8 @@ def string(rules: Rules, dfa: Dfa) -> list[str]:
 
 
 def _quotes(dfa: Dfa) -> str:
-    return "\"'" if len(dfa.edges) <= _BOTH_QUOTES else '"'
+    broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
+    return "\"'" if broad <= 1 else '"'
 
 
 def _escapes(rules: Rules, label: CharSet, *, bar: bool) -> list[str]:
@@ -869,6 +883,8 @@ class Values:
         patterns = list(dict.fromkeys(p for part in objects for p in part.get("patternProperties", {})))
         said = any("additionalProperties" in part for part in objects)
         free = said or (not arguments and not patterns and not any("properties" in part for part in objects))
+        if not free and not patterns:
+            return []
         known: dict[str, Dfa] = {}
         for pattern in patterns:
             try:

@@ -18,8 +18,9 @@ STOP = "<|im_end|>"
 
 _PIECES = [
     *(chr(c) for c in range(0x20, 0x7F)), "\n", "\t", "\0", "é", "Ω", "中", "😀", "\u2028",
-    '="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "<|", "|>", '\\"', "\\'", "\\\\", "\\n",
-    "\\u00", "\\ud83d", "\\ude00", "True", "False", "None", "null", "true", "10", "99", "0.5", "e9", "<|x|>", "a b", "[{",
+    '="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "[{", "<|", "|>", "<|x|>",
+    '\\"', "\\'", "\\\\", "\\n", "\\u00", "\\ud83d", "\\ude00",
+    "True", "False", "None", "null", "true", "10", "99", "0.5", "e9", "a b",
 ]  # fmt: skip
 VOCABULARY: list[str | bytes] = [
     *_PIECES,
@@ -30,6 +31,7 @@ VOCABULARY: list[str | bytes] = [
     *(bytes([c]) for c in range(0x80, 0x100)),
 ]
 IDS = {text: at for at, text in enumerate(VOCABULARY) if isinstance(text, str)}
+_BYTES = {text[0]: at for at, text in enumerate(VOCABULARY) if isinstance(text, bytes)}
 SENTINELS = {START: IDS[START], END: IDS[END]}
 
 # What brings an answer to its end, from the most to the least final.
@@ -51,8 +53,13 @@ def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
     matcher = xgr.GrammarMatcher(grammar)
     for piece in _tokens(text):
-        done = matcher.accept_token(IDS[piece]) if piece in SENTINELS else matcher.accept_string(piece)
-        if not done:
+        single = [piece] if piece in SENTINELS else list(piece)
+        tokens = [
+            token
+            for unit in single
+            for token in ([IDS[unit]] if unit in IDS else [_BYTES[byte] for byte in unit.encode()])
+        ]
+        if not all(matcher.accept_token(token) for token in tokens):
             return False
     return bool(matcher.accept_token(IDS[STOP]))
 
@@ -83,9 +90,8 @@ def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2
         words = [int(word) & 0xFFFFFFFF for word in mask[0].tolist()]
         allowed = [at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1]
         assert allowed, f"a dead end after {b''.join(pieces)!r}"
-        whole = [at for at in allowed if isinstance(VOCABULARY[at], str)]
-        if whole and chance.random() < 0.95:
-            allowed = whole  # bytes only now and then
+        # Single bytes only where nothing else will do: xgrammar 0.2.1 allows some that are no UTF-8.
+        allowed = [at for at in allowed if isinstance(VOCABULARY[at], str)] or allowed
         texts = {VOCABULARY[at] for at in allowed}
         closing = [text for text in _CLOSING if text in texts]
         if closing and (step > soon or chance.random() < 0.25):

@@ -1,0 +1,234 @@
+"""What constrained calls cost beside vLLM's JSON constraint for the same tools: compile time and token masks.
+
+    python -m benchmarks.grammar [--tokenizer tokenizer.json] [--tools 1 10 50] [--rounds 5]
+
+Both grammars are compiled for the same vocabulary in one process, in turns; shown are the best of the
+rounds and their ratio.  Needs xgrammar and tokenizers, which come with vLLM; CPU only.  Without
+``--tokenizer`` a byte-level BPE of 65,536 tokens is trained on Python's own standard library first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import statistics
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lfm2_fixed.grammar import _build, structural_tag
+
+START, END, STOP = "<|tool_call_start|>", "<|tool_call_end|>", "<|im_end|>"
+
+_FIELDS: list[tuple[str, dict[str, Any], Any]] = [
+    ("path", {"type": "string"}, "src/app/main.py"),
+    ("query", {"type": "string", "description": "What to look for"}, "SELECT name FROM users WHERE age > 21"),
+    ("limit", {"type": "integer", "minimum": 1, "maximum": 100}, 25),
+    ("verbose", {"type": "boolean"}, True),
+    ("unit", {"type": "string", "enum": ["celsius", "fahrenheit", "kelvin"]}, "celsius"),
+    ("ratio", {"type": "number"}, 0.75),
+    ("tags", {"type": "array", "items": {"type": "string"}}, ["alpha", "beta", "release candidate"]),
+    (
+        "options",
+        {
+            "type": "object",
+            "properties": {
+                "depth": {"type": "integer"},
+                "mode": {"enum": ["fast", "safe"]},
+                "note": {"type": "string"},
+            },
+            "required": ["mode"],
+            "additionalProperties": False,
+        },
+        {"depth": 3, "mode": "safe", "note": "keep the <b>bold</b> parts"},
+    ),
+    ("day", {"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}, "2026-11-30"),
+    ("target", {"anyOf": [{"type": "string"}, {"type": "null"}]}, None),
+]
+_VERBS = ["read", "write", "search", "list", "delete", "update", "create", "send", "fetch", "convert"]
+_NOUNS = ["file", "user", "order", "message", "weather", "event", "record"]
+
+
+def make_tools(count: int, **limits: Any) -> tuple[list[dict[str, Any]], list[tuple[str, dict[str, Any]]]]:
+    """``count`` tools of three to seven parameters, and a call of each.  ``limits`` go into every plain string."""
+    tools: list[dict[str, Any]] = []
+    calls: list[tuple[str, dict[str, Any]]] = []
+    for n in range(count):
+        name = f"{_VERBS[n % 10]}_{_NOUNS[n % 7]}" + (f"_{n // 70}" if n >= 70 else "")
+        fields = [_FIELDS[(n + k * 3) % len(_FIELDS)] for k in range(3 + n % 5)]
+        properties = {
+            key: {**schema, **limits} if schema.get("type") == "string" and len(schema) < 3 and limits else schema
+            for key, schema, _ in fields
+        }
+        parameters = {"type": "object", "properties": properties, "required": [key for key, _, _ in fields[:2]]}
+        tools.append({"type": "function", "function": {"name": name, "parameters": parameters}})
+        calls.append((name, {key: value for key, _, value in fields}))
+    return tools, calls
+
+
+def forced_json(tools: list[dict[str, Any]]) -> str:
+    """The schema that vLLM's ``tool_choice="required"`` forces on models without a grammar of their own."""
+    return json.dumps(
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "anyOf": [
+                    {
+                        "properties": {
+                            "name": {"type": "string", "enum": [tool["function"]["name"]]},
+                            "parameters": tool["function"]["parameters"],
+                        },
+                        "required": ["name", "parameters"],
+                    }
+                    for tool in tools
+                ],
+            },
+        }
+    )
+
+
+def vocabulary(path: str | None) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    if path:
+        return Tokenizer.from_file(path)
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=65536,
+        special_tokens=["<|pad|>", "<|startoftext|>", STOP, START, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    library = sysconfig.get_path("stdlib")
+    tokenizer.train(sorted(glob.glob(f"{library}/**/*.py", recursive=True))[:2500], trainer)
+    return tokenizer
+
+
+class Bench:
+    def __init__(self, tokenizer: Any, rounds: int) -> None:
+        import xgrammar
+
+        self._xgrammar = xgrammar
+        self._tokenizer = tokenizer
+        self._rounds = rounds
+        vocabulary = tokenizer.get_vocab()
+        self._size = max(vocabulary.values()) + 1
+        texts = [""] * self._size
+        for text, number in vocabulary.items():
+            texts[number] = text
+        self.ids = vocabulary
+        self._info = xgrammar.TokenizerInfo(
+            texts,
+            vocab_type=xgrammar.VocabType.BYTE_LEVEL,
+            vocab_size=self._size,
+            stop_token_ids=[vocabulary[STOP]] if STOP in vocabulary else None,
+        )
+
+    def compile(self, make: Callable[[Any], Any]) -> tuple[float, Any]:
+        """Seconds, and the grammar; nothing is cached."""
+        compiler = self._xgrammar.GrammarCompiler(self._info, max_threads=8, cache_enabled=False)
+        begun = time.perf_counter()
+        grammar = make(compiler)
+        return time.perf_counter() - begun, grammar
+
+    def masks(self, grammar: Any, text: str) -> tuple[float, float]:
+        """Seconds a token for mask and step together, best round; and the slowest token of that round."""
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids
+        mask = self._xgrammar.allocate_token_bitmask(1, self._size)
+        best = (float("inf"), 0.0)
+        for _ in range(self._rounds):
+            matcher = self._xgrammar.GrammarMatcher(grammar)
+            times = []
+            for token in tokens:
+                begun = time.perf_counter()
+                matcher.fill_next_token_bitmask(mask)
+                accepted = matcher.accept_token(token)
+                times.append(time.perf_counter() - begun)
+                assert accepted, f"refused: {self._tokenizer.id_to_token(token)!r} of {text!r}"
+            best = min(best, (statistics.mean(times), max(times)))
+        return best
+
+    def compare(self, count: int, **limits: Any) -> dict[str, float]:
+        tools, calls = make_tools(count, **limits)
+        schema = forced_json(tools)
+        python = START + "[" + ", ".join(f"{name}({_arguments(args)})" for name, args in calls[:10]) + "]" + END
+        as_json = json.dumps([{"name": name, "parameters": args} for name, args in calls[:10]])
+        ours, theirs, built = [], [], []
+        for _ in range(self._rounds):
+            _build.cache_clear()
+            begun = time.perf_counter()
+            tag = structural_tag(tools, "required", token_ids=self.ids)
+            built.append(time.perf_counter() - begun)
+            seconds, our_grammar = self.compile(lambda compiler: compiler.compile_structural_tag(tag))  # noqa: B023
+            ours.append(seconds)
+            seconds, their_grammar = self.compile(lambda compiler: compiler.compile_json_schema(schema))
+            theirs.append(seconds)
+        our_mask, our_worst = self.masks(our_grammar, python)
+        their_mask, their_worst = self.masks(their_grammar, as_json)
+        return {
+            "build": min(built),
+            "compile": min(ours),
+            "json compile": min(theirs),
+            "mask": our_mask,
+            "worst mask": our_worst,
+            "json mask": their_mask,
+            "json worst mask": their_worst,
+        }
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
+
+
+def optional_arguments(bench: Bench, count: int) -> tuple[float, float]:
+    """Build and compile seconds for one tool with ``count`` optional parameters."""
+    properties = {f"option_{n}": {"type": "integer"} for n in range(count)}
+    tools = [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": properties}}}
+    ]
+    _build.cache_clear()
+    begun = time.perf_counter()
+    tag = structural_tag(tools, "required", token_ids=bench.ids)
+    built = time.perf_counter() - begun
+    seconds, _ = bench.compile(lambda compiler: compiler.compile_structural_tag(tag))
+    return built, seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokenizer", metavar="FILE", help="a tokenizer.json with LFM2's special tokens")
+    parser.add_argument("--tools", type=int, nargs="+", default=[1, 10, 50], metavar="N")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="write the numbers as JSON")
+    options = parser.parse_args()
+    bench = Bench(vocabulary(options.tokenizer), options.rounds)
+    cases: list[tuple[str, int, dict[str, Any]]] = [(f"{n} tools", n, {}) for n in options.tools]
+    cases += [("1 tool, maxLength 40", 1, {"maxLength": 40}), ("1 tool, maxLength 400", 1, {"maxLength": 400})]
+    results = {}
+    print(f"{'':24} {'build':>8} {'compile':>9} {'JSON':>9} {'ratio':>6}  {'mask+step':>9} {'JSON':>9} {'ratio':>6}")
+    for title, count, limits in cases:
+        got = results[title] = bench.compare(count, **limits)
+        print(
+            f"{title:24} {got['build'] * 1e3:5.1f} ms {got['compile'] * 1e3:6.1f} ms {got['json compile'] * 1e3:6.1f} ms"
+            f" {got['compile'] / got['json compile']:6.2f}  {got['mask'] * 1e6:6.1f} µs {got['json mask'] * 1e6:6.1f} µs"
+            f" {got['mask'] / got['json mask']:6.2f}",
+            flush=True,
+        )
+    print("\nOne tool whose parameters are all optional:")
+    for count in (4, 12, 24, 48, 96):
+        built, seconds = min(optional_arguments(bench, count) for _ in range(options.rounds))
+        results[f"{count} optional"] = {"build": built, "compile": seconds}
+        print(f"{count:4} parameters: build {built * 1e3:6.1f} ms, compile {seconds * 1e3:7.1f} ms", flush=True)
+    if options.out:
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""A real vLLM server with random weights: what it says is noise, so whatever is right in it the grammar made.
+
+Needs the serve venv (tests/e2e/setup_venv.sh); its place: LFM2_FIXED_SERVE_VENV.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+jsonschema = pytest.importorskip("jsonschema")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from rig import MODEL_NAME, Server, serve_venv  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    not (serve_venv() / "bin" / "python").exists(), reason="no serve venv: run tests/e2e/setup_venv.sh"
+)
+
+WORDS = {"type": "string", "maxLength": 12}
+TOOLS: dict[str, dict[str, Any]] = {
+    "get_weather": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "minLength": 1, "maxLength": 10},
+            "days": {"type": "integer", "minimum": 1, "maximum": 14},
+            "unit": {"enum": ["celsius", "fahrenheit", None]},
+        },
+        "required": ["city", "days"],
+        "additionalProperties": False,
+    },
+    "book": {
+        "type": "object",
+        "properties": {
+            "guests": {
+                "type": "array",
+                "items": {"$ref": "#/$defs/guest"},
+                "minItems": 1,
+                "maxItems": 2,
+            },
+            "day": {"type": "string", "pattern": r"^20\d\d-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$"},
+            "room type": {"anyOf": [{"const": "any"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 2.5}]},
+        },
+        "required": ["room type", "guests"],
+        "$defs": {
+            "guest": {
+                "type": "object",
+                "properties": {"name": WORDS, "vip": {"type": "boolean"}, "max-age": {"type": "integer"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            }
+        },
+        "additionalProperties": False,
+    },
+    "now": {"type": "object", "properties": {}, "additionalProperties": False},
+}
+MAX_TOKENS = 3000
+
+
+def chat_tools(**more: Any) -> list[dict[str, Any]]:
+    return [
+        {"type": "function", "function": {"name": name, "parameters": schema, **more}} for name, schema in TOOLS.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server("lfm2_fixed", log=tmp_path_factory.mktemp("server") / "vllm.log") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    log = tmp_path_factory.mktemp("server") / "llama.log"
+    with Server("llama4_pythonic_fixed", architecture="llama", log=log) as running:
+        yield running
+
+
+def post(server: Server, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+    """The status and the JSON (or the text, for a stream) of the answer."""
+    request = urllib.request.Request(
+        f"{server.url}{path}",
+        data=json.dumps({"model": MODEL_NAME, **body}).encode(),
+        headers={"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            text, status = answer.read().decode(), answer.status
+    except urllib.error.HTTPError as error:
+        text, status = error.read().decode(), error.code
+    return status, text if body.get("stream") and status == 200 else json.loads(text)
+
+
+def chat(server: Server, n: int, **body: Any) -> Any:
+    """The message of the answer to prompt number ``n``; its temperature follows from the number."""
+    status, answer = post(
+        server,
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": f"request number {n}, {n * 7919 % 1000}"}],
+            "max_tokens": MAX_TOKENS,
+            "temperature": 0.7 + (n % 5) * 0.2,  # at 0 noise repeats itself for ever
+            "tools": chat_tools(),
+            **body,
+        },
+    )
+    assert status == 200, answer
+    [choice] = answer["choices"]
+    assert choice["finish_reason"] != "length", choice
+    return choice["message"]
+
+
+def calls_of(message: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The calls of a message, all of declared tools with valid arguments."""
+    functions = [call["function"] for call in message["tool_calls"] or ()]
+    calls = [(function["name"], json.loads(function["arguments"])) for function in functions]
+    for name, arguments in calls:
+        jsonschema.validate(arguments, TOOLS[name])
+    return calls
+
+
+def test_required_gives_valid_calls_every_time(server: Server) -> None:
+    used: set[str] = set()
+    several = 0
+    for n in range(50):
+        message = chat(server, n, tool_choice="required")
+        calls = calls_of(message)
+        assert calls
+        assert not message["content"]
+        used |= {name for name, _ in calls}
+        several += len(calls) > 1
+    assert used == set(TOOLS), "the model never chose one of the tools: the test shows less than it should"
+    assert several, "never more than one call: the test shows less than it should"
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_named_function_is_called_once(server: Server, name: str) -> None:
+    for n in range(10):
+        choice = {"type": "function", "function": {"name": name}}
+        assert [called for called, _ in calls_of(chat(server, n, tool_choice=choice))] == [name]
+
+
+def test_without_parallel_calls_there_is_one(server: Server) -> None:
+    for n in range(20):
+        assert len(calls_of(chat(server, n, tool_choice="required", parallel_tool_calls=False))) == 1
+
+
+def test_streamed_and_whole_are_equal(server: Server) -> None:
+    for n in range(5):
+        body: dict[str, Any] = {"tool_choice": "required", "parallel_tool_calls": False, "temperature": 0}
+        whole = chat(server, n, **body)
+        status, text = post(
+            server,
+            "/v1/chat/completions",
+            {
+                "messages": [{"role": "user", "content": f"request number {n}, {n * 7919 % 1000}"}],
+                "max_tokens": MAX_TOKENS,
+                "tools": chat_tools(),
+                "stream": True,
+                **body,
+            },
+        )
+        assert status == 200
+        streamed: dict[int, list[str]] = {}
+        for line in text.splitlines():
+            if line.startswith("data: {"):
+                for choice in json.loads(line[6:])["choices"]:
+                    assert not choice["delta"].get("content")
+                    for call in choice["delta"].get("tool_calls") or ():
+                        part = streamed.setdefault(call["index"], ["", ""])
+                        part[0] += call["function"].get("name") or ""
+                        part[1] += call["function"].get("arguments") or ""
+        assert [streamed[index] for index in sorted(streamed)] == [
+            [call["function"]["name"], call["function"]["arguments"]] for call in whole["tool_calls"]
+        ]
+
+
+def token(server: Server, text: str) -> int:
+    _, answer = post(server, "/tokenize", {"prompt": text, "add_special_tokens": False})
+    [number] = answer["tokens"]
+    return int(number)
+
+
+def test_strict_tools_with_auto(server: Server) -> None:
+    """The model is pushed to start a call; in it the schemas hold, and outside it the answer is free."""
+    bias = {str(token(server, "<|tool_call_start|>")): 100}
+    for n in range(10):
+        message = chat(server, n, tools=chat_tools(strict=True), parallel_tool_calls=False, logit_bias=bias)
+        assert len(calls_of(message)) == 1
+    status, answer = post(
+        server,
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": "go"}],
+            "max_tokens": 60,
+            "temperature": 1,
+            "tools": chat_tools(strict=True),
+            "logit_bias": {str(token(server, "<|tool_call_start|>")): -100},
+        },
+    )
+    assert status == 200
+    assert not answer["choices"][0]["message"].get("tool_calls")
+    assert answer["choices"][0]["message"]["content"]
+
+
+def test_auto_without_strict_tools_is_free(server: Server) -> None:
+    script = "<|tool_call_start|>[unknown(x=[1, 'a'])]<|tool_call_end|>"
+    message = chat(server, 0, vllm_xargs={"script": script})
+    assert [call["function"] for call in message["tool_calls"]] == [{"name": "unknown", "arguments": '{"x": [1, "a"]}'}]
+
+
+def test_none_is_text(server: Server) -> None:
+    status, answer = post(
+        server,
+        "/v1/chat/completions",
+        {
+            "messages": [{"role": "user", "content": "go"}],
+            "max_tokens": 50,
+            "tools": chat_tools(strict=True),
+            "tool_choice": "none",
+        },
+    )
+    assert status == 200
+    assert not answer["choices"][0]["message"].get("tool_calls")
+
+
+def test_responses_and_anthropic(server: Server) -> None:
+    flat = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
+    claude = [{"name": name, "input_schema": schema} for name, schema in TOOLS.items()]
+    for n in range(5):
+        text = f"request number {n}"
+        status, answer = post(
+            server,
+            "/v1/responses",
+            {"input": text, "tools": flat, "tool_choice": "required", "max_output_tokens": MAX_TOKENS},
+        )
+        assert status == 200, answer
+        calls = [item for item in answer["output"] if item["type"] == "function_call"]
+        assert calls
+        for call in calls:
+            jsonschema.validate(json.loads(call["arguments"]), TOOLS[call["name"]])
+        status, answer = post(
+            server,
+            "/v1/messages",
+            {
+                "messages": [{"role": "user", "content": text}],
+                "tools": claude,
+                "tool_choice": {"type": "any"},
+                "max_tokens": MAX_TOKENS,
+            },
+        )
+        assert status == 200, answer
+        uses = [block for block in answer["content"] if block["type"] == "tool_use"]
+        assert uses
+        for use in uses:
+            jsonschema.validate(use["input"], TOOLS[use["name"]])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "strin"}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/nothing"}}},
+        {"type": "object", "properties": {"a": {"type": "string", "maxLength": "5"}}},
+        {"type": "object", "properties": {"a": {"enum": "x"}}},
+        {"type": "array"},
+    ],
+)
+def test_an_invalid_schema_is_the_clients_error(server: Server, schema: dict[str, Any]) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    status, answer = post(
+        server,
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": "go"}], "tools": tools, "tool_choice": "required", "max_tokens": 20},
+    )
+    assert status == 400, answer
+
+
+def test_what_cannot_be_expressed_is_no_error(server: Server) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "pattern": r"(?=x)\p{L}", "maxLength": 5},
+            "b": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True, "maxItems": 3},
+            "c": {"not": {"type": "string"}, "type": ["boolean", "null"]},
+        },
+        "required": ["a", "b", "c"],
+    }
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    for n in range(3):
+        message = chat(server, n, tools=tools, tool_choice="required", parallel_tool_calls=False)
+        [call] = message["tool_calls"]
+        arguments = json.loads(call["function"]["arguments"])
+        assert len(arguments["a"]) <= 5
+        assert all(isinstance(item, int) for item in arguments["b"])
+        assert arguments["c"] in (True, False, None)
+
+
+def test_llama4(llama: Server) -> None:
+    for n in range(15):
+        assert calls_of(chat(llama, n, tool_choice="required"))
+        assert len(calls_of(chat(llama, n, tool_choice="required", parallel_tool_calls=False))) == 1
+    named = {"type": "function", "function": {"name": "now"}}
+    assert calls_of(chat(llama, 1, tool_choice=named)) == [("now", {})]
