@@ -1,28 +1,16 @@
-"""A real vLLM server with random weights: what it says is noise, so whatever is right in it the grammar made.
-
-Needs the serve venv (tests/e2e/setup_venv.sh); its place: LFM2_FIXED_SERVE_VENV.
-"""
+"""Constrained calls over HTTP.  The model has random weights and no script: whatever is right in what it says,
+the grammar made."""
 
 from __future__ import annotations
 
 import json
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
-
-jsonschema = pytest.importorskip("jsonschema")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-
-from rig import MODEL_NAME, Server, serve_venv  # noqa: E402
-
-pytestmark = pytest.mark.skipif(
-    not (serve_venv() / "bin" / "python").exists(), reason="no serve venv: run tests/e2e/setup_venv.sh"
-)
+from rig import MODEL_NAME, Server
 
 WORDS = {"type": "string", "maxLength": 12}
 TOOLS: dict[str, dict[str, Any]] = {
@@ -70,19 +58,6 @@ def chat_tools(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server("lfm2_fixed", log=tmp_path_factory.mktemp("server") / "vllm.log") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    log = tmp_path_factory.mktemp("server") / "llama.log"
-    with Server("llama4_pythonic_fixed", architecture="llama", log=log) as running:
-        yield running
-
-
 def post(server: Server, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """The status and the JSON (or the text, for a stream) of the answer."""
     request = urllib.request.Request(
@@ -126,11 +101,11 @@ def calls_of(message: Any) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def test_required_gives_valid_calls_every_time(server: Server) -> None:
+def test_required_gives_valid_calls_every_time(lfm2: Server) -> None:
     used: set[str] = set()
     several = 0
     for n in range(50):
-        message = chat(server, n, tool_choice="required")
+        message = chat(lfm2, n, tool_choice="required")
         calls = calls_of(message)
         assert calls
         assert not message["content"]
@@ -141,23 +116,23 @@ def test_required_gives_valid_calls_every_time(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_a_named_function_is_called_once(server: Server, name: str) -> None:
+def test_a_named_function_is_called_once(lfm2: Server, name: str) -> None:
     for n in range(10):
         choice = {"type": "function", "function": {"name": name}}
-        assert [called for called, _ in calls_of(chat(server, n, tool_choice=choice))] == [name]
+        assert [called for called, _ in calls_of(chat(lfm2, n, tool_choice=choice))] == [name]
 
 
-def test_without_parallel_calls_there_is_one(server: Server) -> None:
+def test_without_parallel_calls_there_is_one(lfm2: Server) -> None:
     for n in range(20):
-        assert len(calls_of(chat(server, n, tool_choice="required", parallel_tool_calls=False))) == 1
+        assert len(calls_of(chat(lfm2, n, tool_choice="required", parallel_tool_calls=False))) == 1
 
 
-def test_streamed_and_whole_are_equal(server: Server) -> None:
+def test_streamed_and_whole_are_equal(lfm2: Server) -> None:
     for n in range(5):
         body: dict[str, Any] = {"tool_choice": "required", "parallel_tool_calls": False, "temperature": 0}
-        whole = chat(server, n, **body)
+        whole = chat(lfm2, n, **body)
         status, text = post(
-            server,
+            lfm2,
             "/v1/chat/completions",
             {
                 "messages": [{"role": "user", "content": f"request number {n}, {n * 7919 % 1000}"}],
@@ -188,21 +163,21 @@ def token(server: Server, text: str) -> int:
     return int(number)
 
 
-def test_strict_tools_with_auto(server: Server) -> None:
+def test_strict_tools_with_auto(lfm2: Server) -> None:
     """The model is pushed to start a call; in it the schemas hold, and outside it the answer is free."""
-    bias = {str(token(server, "<|tool_call_start|>")): 100}
+    bias = {str(token(lfm2, "<|tool_call_start|>")): 100}
     for n in range(10):
-        message = chat(server, n, tools=chat_tools(strict=True), parallel_tool_calls=False, logit_bias=bias)
+        message = chat(lfm2, n, tools=chat_tools(strict=True), parallel_tool_calls=False, logit_bias=bias)
         assert len(calls_of(message)) == 1
     status, answer = post(
-        server,
+        lfm2,
         "/v1/chat/completions",
         {
             "messages": [{"role": "user", "content": "go"}],
             "max_tokens": 60,
             "temperature": 1,
             "tools": chat_tools(strict=True),
-            "logit_bias": {str(token(server, "<|tool_call_start|>")): -100},
+            "logit_bias": {str(token(lfm2, "<|tool_call_start|>")): -100},
         },
     )
     assert status == 200
@@ -210,15 +185,15 @@ def test_strict_tools_with_auto(server: Server) -> None:
     assert answer["choices"][0]["message"]["content"]
 
 
-def test_auto_without_strict_tools_is_free(server: Server) -> None:
+def test_auto_without_strict_tools_is_free(lfm2: Server) -> None:
     script = "<|tool_call_start|>[unknown(x=[1, 'a'])]<|tool_call_end|>"
-    message = chat(server, 0, vllm_xargs={"script": script})
+    message = chat(lfm2, 0, vllm_xargs={"script": script})
     assert [call["function"] for call in message["tool_calls"]] == [{"name": "unknown", "arguments": '{"x": [1, "a"]}'}]
 
 
-def test_none_is_text(server: Server) -> None:
+def test_none_is_text(lfm2: Server) -> None:
     status, answer = post(
-        server,
+        lfm2,
         "/v1/chat/completions",
         {
             "messages": [{"role": "user", "content": "go"}],
@@ -231,13 +206,13 @@ def test_none_is_text(server: Server) -> None:
     assert not answer["choices"][0]["message"].get("tool_calls")
 
 
-def test_responses_and_anthropic(server: Server) -> None:
+def test_responses_and_anthropic(lfm2: Server) -> None:
     flat = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
     claude = [{"name": name, "input_schema": schema} for name, schema in TOOLS.items()]
     for n in range(5):
         text = f"request number {n}"
         status, answer = post(
-            server,
+            lfm2,
             "/v1/responses",
             {"input": text, "tools": flat, "tool_choice": "required", "max_output_tokens": MAX_TOKENS},
         )
@@ -247,7 +222,7 @@ def test_responses_and_anthropic(server: Server) -> None:
         for call in calls:
             jsonschema.validate(json.loads(call["arguments"]), TOOLS[call["name"]])
         status, answer = post(
-            server,
+            lfm2,
             "/v1/messages",
             {
                 "messages": [{"role": "user", "content": text}],
@@ -273,17 +248,17 @@ def test_responses_and_anthropic(server: Server) -> None:
         {"type": "array"},
     ],
 )
-def test_an_invalid_schema_is_the_clients_error(server: Server, schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_is_the_clients_error(lfm2: Server, schema: dict[str, Any]) -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
     status, answer = post(
-        server,
+        lfm2,
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": "go"}], "tools": tools, "tool_choice": "required", "max_tokens": 20},
     )
     assert status == 400, answer
 
 
-def test_what_cannot_be_expressed_is_no_error(server: Server) -> None:
+def test_what_cannot_be_expressed_is_no_error(lfm2: Server) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -295,7 +270,7 @@ def test_what_cannot_be_expressed_is_no_error(server: Server) -> None:
     }
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
     for n in range(3):
-        message = chat(server, n, tools=tools, tool_choice="required", parallel_tool_calls=False)
+        message = chat(lfm2, n, tools=tools, tool_choice="required", parallel_tool_calls=False)
         [call] = message["tool_calls"]
         arguments = json.loads(call["function"]["arguments"])
         assert len(arguments["a"]) <= 5
@@ -303,9 +278,18 @@ def test_what_cannot_be_expressed_is_no_error(server: Server) -> None:
         assert arguments["c"] in (True, False, None)
 
 
-def test_llama4(llama: Server) -> None:
+def test_after_reasoning(reasoning: Server) -> None:
+    """The model is pushed to end its reasoning at once; from there on the grammar holds."""
+    bias = {str(token(reasoning, "</think>")): 100}
+    for n in range(5):
+        message = chat(reasoning, n, tool_choice="required", parallel_tool_calls=False, logit_bias=bias)
+        assert len(calls_of(message)) == 1
+        assert not message["content"]
+
+
+def test_llama4(llama4: Server) -> None:
     for n in range(15):
-        assert calls_of(chat(llama, n, tool_choice="required"))
-        assert len(calls_of(chat(llama, n, tool_choice="required", parallel_tool_calls=False))) == 1
+        assert calls_of(chat(llama4, n, tool_choice="required"))
+        assert len(calls_of(chat(llama4, n, tool_choice="required", parallel_tool_calls=False))) == 1
     named = {"type": "function", "function": {"name": "now"}}
-    assert calls_of(chat(llama, 1, tool_choice=named)) == [("now", {})]
+    assert calls_of(chat(llama4, 1, tool_choice=named)) == [("now", {})]
