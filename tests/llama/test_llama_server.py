@@ -13,12 +13,13 @@ import httpx
 import openai
 import pytest
 from llama_fronts import Fronts
-from llama_rig import LlamaServer, chat
+from llama_rig import LlamaServer, chat, script
 
 from lfm2_fixed import parse as parse_text
 from lfm2_fixed.payloads import PAYLOADS, TOOLS, Payload
 from lfm2_fixed.proxy import Settings, reply
 from lfm2_fixed.proxy.background import running
+from lfm2_fixed.proxy.table import server_readings
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 
@@ -104,6 +105,21 @@ def test_what_the_server_gets_wrong_by_itself(fronts: Fronts) -> None:
             assert ask(client, url, BACKSLASH_SPACE, stream=stream)[0] is None
     for payload in HARD[2:8]:
         assert ask(client, fronts.direct, payload, stream=True) != (payload.calls, payload.content), payload.id
+
+
+def test_the_table_of_a_running_server(fronts: Fronts) -> None:
+    """What ``lfm2-fixed repro --llama-url`` shows."""
+    payloads = [INVALID_DIFF, BACKSLASH_SPACE]
+    readings = server_readings(fronts.direct, payloads, prompt=lambda payload: script(payload.text), max_tokens=100)
+    right = {
+        name: [outcome.matches(payload) for payload in payloads for outcome in outcomes[payload.id].values()]
+        for name, outcomes in readings.items()
+    }
+    assert right == {
+        "direct": [fronts.build != "b10092", True, False, False],
+        "buffer": [True, True, False, False],
+        "ours: parse": [True, True, True, True],
+    }
 
 
 def test_the_same_through_the_machine(fronts: Fronts) -> None:

@@ -235,6 +235,19 @@ def test_any_line_ends_and_comments(parse: Pair) -> None:
     assert len(merged["calls"]) == 1 and merged["content"] == "\u2028" and merged["finish_reason"] == "tool_calls"
 
 
+def test_an_answer_that_is_complete_without_done(parse: Pair) -> None:
+    head = {"object": "chat.completion.chunk"}
+    chunks = [
+        {**head, "choices": [{"index": index, "delta": delta, "finish_reason": reason}]}
+        for index, delta, reason in ((0, {"content": CALL}, None), (1, {}, "stop"), (0, {}, "stop"))
+    ]
+    script = {"headers": {"content-type": "text/event-stream"}}
+    raw = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    received = parse.stream({**script, "raw": raw})
+    assert received[-1] == "[DONE]" and merge(received)[0]["finish_reason"] == "tool_calls"
+    assert error_of(parse.stream({**script, "raw": raw[:2]}))["type"] == "upstream_error"
+
+
 def test_whole_calls(start: Callable[..., Pair]) -> None:
     received = start(stream="call").stream({"turns": [list(CALL)]})
     calls = [chunk for chunk in received[:-1] if chunk["choices"][0]["delta"].get("tool_calls")]
