@@ -459,7 +459,7 @@ def python_lists(draw: st.DrawFn) -> tuple[str, str, dict[str, list[str]] | None
 # ------------------------------------------------------------------ small failing texts
 
 
-def smallest(text: str, fails: Callable[[str], bool], tries: int = 1500) -> str:
+def smallest(text: str, fails: Callable[[str], bool], tries: int = 400) -> str:
     """A short text that still fails, found by deleting ever smaller pieces."""
     size = max(1, len(text) // 2)
     while size and tries > 0:
