@@ -1,6 +1,7 @@
-"""The command ``lfm2-fixed``: ``repro`` (payloads through parsers), ``parse`` (one model turn).
+"""The command ``lfm2-fixed``: ``repro`` (payloads through parsers), ``parse`` (one model turn), ``check``, ``proxy``.
 
-Needs the extra ``[cli]``.  ``python -m lfm2_fixed`` is the same command.
+Needs the extra ``[cli]``; ``check`` and ``proxy`` also theirs, ``[tools]`` and ``[proxy]``.
+``python -m lfm2_fixed`` is the same command.
 """
 
 from __future__ import annotations
@@ -9,22 +10,22 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Any, BinaryIO
 
 try:
     import click
-    from rich.console import Console
 except ImportError as missing:
     raise SystemExit(f"lfm2-fixed: {missing.name} is not installed; run: pip install 'lfm2-fixed[cli]'") from None
 
 from . import __version__
+from .check_command import check
 from .envelope import DIALECTS
 from .events import ArgumentsDelta, CallAborted, CallStart, Event
 from .payloads import PAYLOADS, Payload
-from .report import all_right, print_report
+from .proxy_command import proxy
 from .repro import EngineFree, Outcome, Reader, read, vllm_is_installed, vllm_readers
 from .stream import PythonicStream, collect
 from .tools import declared_parameters
@@ -36,13 +37,27 @@ def main() -> None:
     """Tool calls that LFM2, LFM2.5 and Llama 4 write as Python."""
 
 
+main.add_command(check)
+main.add_command(proxy)
+
+
+def _needs(extra: str, missing: ImportError) -> click.ClickException:
+    return click.ClickException(f"{missing.name} is not installed; run: pip install 'lfm2-fixed[{extra}]'")
+
+
 # --- repro ----------------------------------------------------------------------------------------
 
 
 @main.command()
 @click.argument("patterns", metavar="[PAYLOAD]...", nargs=-1)
 @click.option("--brief", is_flag=True, help="Only the table and the sums, without expected and got.")
-def repro(patterns: Sequence[str], brief: bool) -> None:
+@click.option(
+    "--llama-url",
+    metavar="URL",
+    help="Try a running OpenAI-compatible server, such as llama-server, instead: directly, and through the proxy.",
+)
+@click.option("--api-key", envvar="LFM2_FIXED_API_KEY", metavar="KEY", help="With --llama-url.")
+def repro(patterns: Sequence[str], brief: bool, llama_url: str | None, api_key: str | None) -> None:
     """Show what vLLM's own parsers and ours make of model output.
 
     Every payload is streamed in deltas of 1, 3 and 7 characters and as tokens, and read whole.
@@ -51,37 +66,64 @@ def repro(patterns: Sequence[str], brief: bool) -> None:
 
     Exit status: 0 if ours is right everywhere, 1 if not, 2 for a wrong command line.
     """
-    payloads = [
-        payload for payload in PAYLOADS if not patterns or any(fnmatch(payload.id, pattern) for pattern in patterns)
-    ]
+    try:
+        from rich.console import Console
+
+        from .report import all_right, print_report
+    except ImportError as missing:
+        raise _needs("cli", missing) from None
+    # A real model is asked to write the calls: what it writes by itself is its own choice.
+    patterns = patterns or (("seed/*",) if llama_url else ("*",))
+    payloads = [payload for payload in PAYLOADS if any(fnmatch(payload.id, pattern) for pattern in patterns)]
     if not payloads:
         raise click.UsageError(f"no payload matches; there are: {', '.join(payload.id for payload in PAYLOADS)}")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8 shows the rest
     console = Console(highlight=False)
     logging.disable(logging.CRITICAL)  # the parsers log each payload they fail on; the table says it
-    parsers = {
-        name: {payload.id: read(reader, payload) for payload in payloads} for name, reader in _readers(console).items()
-    }
+
+    def say(sentence: str) -> None:
+        console.print(sentence, soft_wrap=True, markup=False)
+
+    parsers: Mapping[str, Mapping[str, Mapping[str, Outcome]]]
+    if llama_url:
+        parsers = _server_readings(llama_url, payloads, api_key, say)
+    else:
+        readers = _readers(say)
+        parsers = {
+            name: {payload.id: read(reader, payload) for payload in payloads} for name, reader in readers.items()
+        }
     print_report(console, payloads, parsers, details=not brief)
-    sys.exit(0 if _ours_right(payloads, parsers) else 1)
+    ours = [outcomes for name, outcomes in parsers.items() if name.startswith("ours")]
+    sys.exit(0 if all(all_right(payloads, outcomes) for outcomes in ours) else 1)
 
 
-def _ours_right(payloads: Sequence[Payload], parsers: Mapping[str, Mapping[str, Mapping[str, Outcome]]]) -> bool:
-    return all(all_right(payloads, outcomes) for name, outcomes in parsers.items() if name.startswith("ours"))
-
-
-def _readers(console: Console) -> dict[str, Reader]:
+def _readers(say: Callable[[str], None]) -> dict[str, Reader]:
     """The parsers to try, by name: those of the installed vLLM, or ours alone."""
     if not vllm_is_installed():
-        console.print("vLLM is not installed in this Python: trying ours alone.")
+        say("vLLM is not installed in this Python: trying ours alone.")
         return {"ours": EngineFree()}
-    console.print("Importing vLLM …")
+    say("Importing vLLM …")
     try:
         return vllm_readers()
     except Exception as error:  # a broken installation can raise anything
-        console.print(f"vLLM is installed but cannot be used ({error}): trying ours alone.", soft_wrap=True)
+        say(f"vLLM is installed but cannot be used ({error}): trying ours alone.")
         return {"ours": EngineFree()}
+
+
+def _server_readings(
+    url: str, payloads: Sequence[Payload], api_key: str | None, say: Callable[[str], None]
+) -> Mapping[str, Mapping[str, Mapping[str, Outcome]]]:
+    try:
+        import httpx
+
+        from .proxy.table import server_readings
+    except ImportError as missing:
+        raise _needs("proxy", missing) from None
+    try:
+        return server_readings(url, payloads, api_key=api_key, say=say)
+    except (OSError, ValueError, httpx.HTTPError) as error:
+        raise click.ClickException(f"{url}: {error}") from None
 
 
 # --- parse ----------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def test_help_names_the_commands() -> None:
     for help_option in ("-h", "--help"):
         result = run(help_option)
         assert result.exit_code == 0
-        assert "repro" in result.output and "parse" in result.output
+        assert all(name in result.output for name in ("repro", "parse", "check", "proxy"))
 
 
 # --- parse ------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_repro_fails_when_ours_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_repro_with_a_failing_stock_parser_alone_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_readers", lambda console: {"stock (x)": Wrong(), "ours": EngineFree()})
+    monkeypatch.setattr(cli, "_readers", lambda say: {"stock (x)": Wrong(), "ours": EngineFree()})
     result = run("repro", "num/half")
     assert result.exit_code == 0
     assert "stock (x): 0 of 1" in result.output and "ours: 1 of 1" in result.output
@@ -224,6 +224,12 @@ def test_repro_says_why_vllm_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert "it is too old" in result.output
 
 
+def test_repro_says_that_a_server_cannot_be_reached() -> None:
+    result = run("repro", "--llama-url", "http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: http://127.0.0.1:1: ")
+
+
 def test_repro_as_a_program() -> None:
     result = program("repro", "num/*")
     assert result.returncode == 0, result.stderr
@@ -238,3 +244,9 @@ def test_without_the_extra() -> None:
     result = program(code="-c import sys; sys.modules['click'] = None; import lfm2_fixed.cli")
     assert result.returncode == 1
     assert result.stderr == "lfm2-fixed: click is not installed; run: pip install 'lfm2-fixed[cli]'\n"
+    without_rich = "-c import sys; sys.modules['rich.console'] = None; from lfm2_fixed.cli import main; main()"
+    result = program("parse", text="x", code=without_rich)
+    assert result.returncode == 0, "rich is for the table alone"
+    result = program("repro", code=without_rich)
+    assert result.returncode == 1
+    assert result.stderr == "Error: rich.console is not installed; run: pip install 'lfm2-fixed[cli]'\n"

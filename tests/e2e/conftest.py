@@ -21,7 +21,7 @@ if importlib.util.find_spec("vllm") is None:
 
 from rig import Server, ServerError, serve_venv, tail  # noqa: E402
 
-KINDS = ("lfm2", "reasoning", "llama4")
+KINDS = ("lfm2", "reasoning", "llama4", "stock")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
 
 
@@ -35,7 +35,9 @@ def make_server(kind: str, log: Path) -> Server:
         # The plugin by its module's name; several tokens in one delta.
         flags = ["--reasoning-parser", "qwen3", "--stream-interval", "5"]
         return Server("lfm2_fixed", plugin="lfm2_fixed.parser", flags=flags, log=log)
-    return Server("llama4_pythonic_fixed", architecture="llama", log=log)
+    if kind == "llama4":
+        return Server("llama4_pythonic_fixed", architecture="llama", log=log)
+    return Server("lfm2", plugin=None, log=log)
 
 
 class Servers:
@@ -99,6 +101,12 @@ def reasoning() -> Server:
 def llama4() -> Server:
     """A Llama model with ``llama4_pythonic_fixed``."""
     return _servers.get("llama4")
+
+
+@pytest.fixture
+def stock() -> Server:
+    """LFM2 with vLLM's own parser: a server that knows nothing of this package."""
+    return _servers.get("stock")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
