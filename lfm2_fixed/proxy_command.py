@@ -97,6 +97,7 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of clients that go in the middle of a burst
     if quiet:
         logging.getLogger("lfm2_fixed.proxy.access").setLevel(logging.WARNING)
     try:

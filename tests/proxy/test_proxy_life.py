@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +33,17 @@ class Command:
     def __init__(self, process: subprocess.Popen[str], url: str) -> None:
         self.process = process
         self.url = url
+        self._log: list[str] = []
+        # Read all the time: a full pipe would stop the proxy.
+        self._reader = threading.Thread(target=lambda: self._log.extend(process.stderr or ()), daemon=True)
+        self._reader.start()
         self._proc = Path(f"/proc/{process.pid}")
+
+    def log(self) -> str:
+        """The whole log, once it has ended."""
+        self.process.wait(30)
+        self._reader.join(10)
+        return "".join(self._log)
 
     def active(self) -> int:
         return int(CLIENT.get(self.url + "/health").json()["active"])
@@ -72,11 +83,12 @@ def command(upstream: str, *options: str) -> Iterator[Command]:
                 return CLIENT.get(url + "/health").status_code == 200
             return False
 
+        running = Command(process, url)
         eventually(up, "the proxy is up")
-        yield Command(process, url)
+        yield running
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +277,7 @@ def test_shutting_down(scripted: tuple[Scripted, str], patience: str, whole: boo
         while data := raw.recv(100_000):
             received += data
         assert (b"[DONE]" in received) == whole
-        _, log = proxy.process.communicate(timeout=30)
+        log = proxy.log()
         assert proxy.process.returncode in (0, -signal.SIGTERM)
         assert "Traceback" not in log
         with pytest.raises(OSError):
@@ -279,7 +291,7 @@ def test_the_access_log_has_no_contents(scripted: tuple[Scripted, str]) -> None:
         CLIENT.post(proxy.url + "/v1/chat/completions?key=SECRET", json=body(CALL.format("SECRET"), stream=True))
         CLIENT.post(proxy.url + "/v1/x%0Ay", content=b"SECRET", headers={"authorization": "SECRET"})
         proxy.process.send_signal(signal.SIGTERM)
-        _, log = proxy.process.communicate(timeout=30)
+        log = proxy.log()
     assert re.search(r"127\.0\.0\.1 POST /v1/chat/completions 200 \d+ bytes [\d.]+ s parse calls=1\n", log)
     assert re.search(r"127\.0\.0\.1 POST /v1/x%0Ay 200 6 bytes", log)
     assert "SECRET" not in log and "llama.cpp b1-test, mode parse" in log

@@ -144,6 +144,10 @@ def test_fields_that_nobody_knows_pass(parse: Pair) -> None:
     }
     answer = parse.ask(script).json()
     assert answer["z"] == 3 and answer["choices"][0]["x"] == 1 and answer["choices"][0]["message"]["y"] == 2
+    in_one = {"index": 0, "delta": {"content": "a"}, "logprobs": {"content": [1]}, "finish_reason": "stop"}
+    raw = [f"data: {json.dumps({'object': 'chat.completion.chunk', 'choices': [in_one]})}\n\n"]
+    *told, done = parse.stream({"raw": raw, "headers": {"content-type": "text/event-stream"}})
+    assert [chunk["choices"][0]["logprobs"] for chunk in told] == [{"content": [1]}, None]
     held = parse.stream({"turns": [["<|tool_call"]], "choice": {"logprobs": {"content": [1]}}})
     assert [chunk["choices"][0].get("logprobs") for chunk in held[:-1]].count({"content": [1]}) == 1
 
