@@ -28,7 +28,7 @@ _TAIL = "<|im_end|>\n<|im_start|>assistant\n"
 
 def directory() -> Path:
     """Where setup.sh put everything."""
-    return Path(os.environ.get("LFM2_FIXED_LLAMA") or HERE.parent.parent / ".venv-llama")
+    return Path(os.environ.get("LFM2_FIXED_LLAMA") or HERE.parent.parent / ".llama")
 
 
 def binary(build: str) -> Path:

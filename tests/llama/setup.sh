@@ -1,10 +1,10 @@
 #!/bin/bash
-# usage: tests/llama/setup.sh [DIR]    (default: $LFM2_FIXED_LLAMA, or .venv-llama in the checkout)
+# usage: tests/llama/setup.sh [DIR]    (default: $LFM2_FIXED_LLAMA, or .llama in the checkout)
 # Puts two builds of llama-server there and makes the tiny models that repeat what a prompt scripts.
 # Build b10092 has the "Invalid diff" bug; b10434 is a newer one.  Runs on the CPU; 400 MB.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-dir="${1:-${LFM2_FIXED_LLAMA:-$here/../../.venv-llama}}"
+dir="${1:-${LFM2_FIXED_LLAMA:-$here/../../.llama}}"
 mkdir -p "$dir"
 [ -x "$dir/venv/bin/python" ] || python3 -m venv "$dir/venv"
 python="$dir/venv/bin/python"
