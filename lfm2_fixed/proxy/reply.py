@@ -119,7 +119,7 @@ class ChoiceReader:
             warn_once(
                 f"A reply looks like a tool call but has no {self._dialect.start}: the upstream strips special "
                 "tokens. llama.cpp: start llama-server with --special, or with the model's own chat template; "
-                "vLLM: see that nothing overrides skip_special_tokens. (This is said once.)"
+                "vLLM: use another --tool-call-parser than lfm2_fixed, which needs no proxy. (This is said once.)"
             )
 
 

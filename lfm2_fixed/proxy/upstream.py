@@ -56,9 +56,7 @@ class Upstream:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"The upstream must be a URL such as http://127.0.0.1:8080, not {settings.upstream!r}.")
         if parts.query or parts.fragment or parts.username is not None:
-            raise ValueError(
-                "The upstream's URL must not have a query, a fragment or a user."
-            )
+            raise ValueError("The upstream's URL must not have a query, a fragment or a user.")
         # Clients' paths begin with /v1 already: a base URL as clients take it means the same server.
         self._prefix = parts.path.rstrip("/").removesuffix("/v1")
         self._origin = f"{parts.scheme}://{parts.netloc}"
