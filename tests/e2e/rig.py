@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "lfm2_fixed" / "parser.py"
 MODEL_NAME = "tiny"
-START_TIMEOUT = 300.0  # seconds; 20 on an idle machine of two cores, 150 on a very busy one
+START_TIMEOUT = 420.0  # seconds; 20 on an idle machine of two cores, 200 on a very busy one
 STOP_TIMEOUT = 30.0  # seconds, before force is used
 
 

@@ -19,7 +19,7 @@ CHILD=""
 
 say() { echo "[venv] $*"; }
 die() { echo "[venv] error: $*" >&2; exit 1; }
-stop() { [ -n "$CHILD" ] && kill "$CHILD" 2>/dev/null; echo; die "stopped; run it again to continue"; }
+stop() { [ -n "$CHILD" ] && kill -- "-$CHILD" 2>/dev/null; echo; die "stopped; run it again to continue"; }
 trap stop INT TERM
 
 suitable() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; }
@@ -40,8 +40,10 @@ run() {
   local what="$1" log="$V/setup.log" begin=$SECONDS
   shift
   say "$what …"
+  set -m  # a process group of its own, so that it can be stopped with its children
   "$@" >"$log" 2>&1 &
   CHILD=$!
+  set +m
   while kill -0 "$CHILD" 2>/dev/null; do
     for _ in $(seq 40); do
       kill -0 "$CHILD" 2>/dev/null || break
