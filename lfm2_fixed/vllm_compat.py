@@ -250,9 +250,10 @@ def declared_tools(tools: Sequence[Any] | None) -> list[Any]:
         return list(flatten(tools))
     functions: list[Any] = []
     for tool in tools:
-        if tool.type == "function":
+        kind = getattr(tool, "type", None)
+        if kind == "function":
             functions.append(tool)
-        elif tool.type == "namespace":
+        elif kind == "namespace":
             for inner in tool.tools:
                 if inner.type == "function":
                     name = tool_utils.flat_namespace_tool_name(tool.name, inner.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 import served
 import vllm
+from vllm.parser.parser_manager import ParserManager
 
 PACKAGE = served.PLUGIN.parent
 VLLM = Path(vllm.__file__).parent.parent
@@ -215,6 +217,11 @@ def test_a_tokenizer_without_the_sentinels() -> None:
         "The tokenizer has no <|tool_call_start|> and <|tool_call_end|> tokens, so its model cannot write calls in "
         "the lfm2 format: choose the --tool-call-parser made for it."
     )
+    get_parser = ParserManager.get_parser
+    if "tokenizer" in inspect.signature(get_parser).parameters:  # these versions say it when they start
+        with pytest.raises(TypeError, match="The tokenizer has no <"):
+            get_parser(tool_parser_name="lfm2_fixed", enable_auto_tools=True, tokenizer=served.tokenizer("plain"))
+        get_parser(tool_parser_name="lfm2_fixed", enable_auto_tools=True, tokenizer=served.tokenizer("lfm2"))
     # Llama 4 writes bare lists too.
     assert served.parser_class("llama4")(served.tokenizer("plain")).tool_parser is not None
 
