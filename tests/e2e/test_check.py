@@ -40,6 +40,23 @@ def test_every_payload_is_clean_with_our_parser(lfm2: Server, tmp_path: Path, na
     assert said["bytes"] == capture.stat().st_size == said["cuttings"]["offsets"]
 
 
+def test_responses_and_messages_are_checked_as_well(lfm2: Server, tmp_path: Path) -> None:
+    functions = [tool["function"] for tool in TOOLS]
+    messages = [{"name": f["name"], "input_schema": f["parameters"]} for f in functions]
+    xargs = {"vllm_xargs": {"script": TURNS["seed/two-calls"].text}}
+    said = [{"role": "user", "content": "go"}]
+    for path, request in {
+        "/v1/responses": {"input": "go", "tools": [{"type": "function", **f} for f in functions]},
+        "/v1/messages": {"messages": said, "max_tokens": 512, "tools": messages},
+    }.items():
+        file = tmp_path / "request.json"
+        file.write_text(json.dumps({**request, **xargs}))
+        where = ["--live", lfm2.url + path, "--model", MODEL_NAME, "--save", str(tmp_path / path.strip("/"))]
+        result = CliRunner().invoke(check, [*where, "--tools", str(file), "--json", "--expect-calls", "2"])
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["calls"] == {"0": ["write", "bash"]}
+
+
 def test_a_turn_cut_by_its_limit_is_not_the_parsers_fault(lfm2: Server, tmp_path: Path) -> None:
     script = TURNS["seed/two-calls"].text
     status, said = checked(lfm2, script, tmp_path, "--dialect", "lfm2", max_tokens=12)
