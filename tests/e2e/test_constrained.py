@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
+import conftest
 import jsonschema
 import pytest
 from rig import MODEL_NAME, Server
@@ -58,6 +60,14 @@ def chat_tools(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """LFM2 with ``lfm2_fixed``.  (The one that serve.sh starts echoes the prompt where there is no script.)"""
+    conftest._servers.stop()
+    with Server("lfm2_fixed", log=tmp_path_factory.mktemp("noise") / "vllm.log") as server:
+        yield server
+
+
 def post(server: Server, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """The status and the JSON (or the text, for a stream) of the answer."""
     request = urllib.request.Request(
@@ -101,11 +111,11 @@ def calls_of(message: Any) -> list[tuple[str, dict[str, Any]]]:
     return calls
 
 
-def test_required_gives_valid_calls_every_time(lfm2: Server) -> None:
+def test_required_gives_valid_calls_every_time(noise: Server) -> None:
     used: set[str] = set()
     several = 0
     for n in range(50):
-        message = chat(lfm2, n, tool_choice="required")
+        message = chat(noise, n, tool_choice="required")
         calls = calls_of(message)
         assert calls
         assert not message["content"]
@@ -116,23 +126,23 @@ def test_required_gives_valid_calls_every_time(lfm2: Server) -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_a_named_function_is_called_once(lfm2: Server, name: str) -> None:
+def test_a_named_function_is_called_once(noise: Server, name: str) -> None:
     for n in range(10):
         choice = {"type": "function", "function": {"name": name}}
-        assert [called for called, _ in calls_of(chat(lfm2, n, tool_choice=choice))] == [name]
+        assert [called for called, _ in calls_of(chat(noise, n, tool_choice=choice))] == [name]
 
 
-def test_without_parallel_calls_there_is_one(lfm2: Server) -> None:
+def test_without_parallel_calls_there_is_one(noise: Server) -> None:
     for n in range(20):
-        assert len(calls_of(chat(lfm2, n, tool_choice="required", parallel_tool_calls=False))) == 1
+        assert len(calls_of(chat(noise, n, tool_choice="required", parallel_tool_calls=False))) == 1
 
 
-def test_streamed_and_whole_are_equal(lfm2: Server) -> None:
+def test_streamed_and_whole_are_equal(noise: Server) -> None:
     for n in range(5):
         body: dict[str, Any] = {"tool_choice": "required", "parallel_tool_calls": False, "temperature": 0}
-        whole = chat(lfm2, n, **body)
+        whole = chat(noise, n, **body)
         status, text = post(
-            lfm2,
+            noise,
             "/v1/chat/completions",
             {
                 "messages": [{"role": "user", "content": f"request number {n}, {n * 7919 % 1000}"}],
@@ -163,21 +173,21 @@ def token(server: Server, text: str) -> int:
     return int(number)
 
 
-def test_strict_tools_with_auto(lfm2: Server) -> None:
+def test_strict_tools_with_auto(noise: Server) -> None:
     """The model is pushed to start a call; in it the schemas hold, and outside it the answer is free."""
-    bias = {str(token(lfm2, "<|tool_call_start|>")): 100}
+    bias = {str(token(noise, "<|tool_call_start|>")): 100}
     for n in range(10):
-        message = chat(lfm2, n, tools=chat_tools(strict=True), parallel_tool_calls=False, logit_bias=bias)
+        message = chat(noise, n, tools=chat_tools(strict=True), parallel_tool_calls=False, logit_bias=bias)
         assert len(calls_of(message)) == 1
     status, answer = post(
-        lfm2,
+        noise,
         "/v1/chat/completions",
         {
             "messages": [{"role": "user", "content": "go"}],
             "max_tokens": 60,
             "temperature": 1,
             "tools": chat_tools(strict=True),
-            "logit_bias": {str(token(lfm2, "<|tool_call_start|>")): -100},
+            "logit_bias": {str(token(noise, "<|tool_call_start|>")): -100},
         },
     )
     assert status == 200
@@ -185,15 +195,15 @@ def test_strict_tools_with_auto(lfm2: Server) -> None:
     assert answer["choices"][0]["message"]["content"]
 
 
-def test_auto_without_strict_tools_is_free(lfm2: Server) -> None:
+def test_auto_without_strict_tools_is_free(noise: Server) -> None:
     script = "<|tool_call_start|>[unknown(x=[1, 'a'])]<|tool_call_end|>"
-    message = chat(lfm2, 0, vllm_xargs={"script": script})
+    message = chat(noise, 0, vllm_xargs={"script": script})
     assert [call["function"] for call in message["tool_calls"]] == [{"name": "unknown", "arguments": '{"x": [1, "a"]}'}]
 
 
-def test_none_is_text(lfm2: Server) -> None:
+def test_none_is_text(noise: Server) -> None:
     status, answer = post(
-        lfm2,
+        noise,
         "/v1/chat/completions",
         {
             "messages": [{"role": "user", "content": "go"}],
@@ -206,13 +216,13 @@ def test_none_is_text(lfm2: Server) -> None:
     assert not answer["choices"][0]["message"].get("tool_calls")
 
 
-def test_responses_and_anthropic(lfm2: Server) -> None:
+def test_responses_and_anthropic(noise: Server) -> None:
     flat = [{"type": "function", "name": name, "parameters": schema} for name, schema in TOOLS.items()]
     claude = [{"name": name, "input_schema": schema} for name, schema in TOOLS.items()]
     for n in range(5):
         text = f"request number {n}"
         status, answer = post(
-            lfm2,
+            noise,
             "/v1/responses",
             {"input": text, "tools": flat, "tool_choice": "required", "max_output_tokens": MAX_TOKENS},
         )
@@ -222,7 +232,7 @@ def test_responses_and_anthropic(lfm2: Server) -> None:
         for call in calls:
             jsonschema.validate(json.loads(call["arguments"]), TOOLS[call["name"]])
         status, answer = post(
-            lfm2,
+            noise,
             "/v1/messages",
             {
                 "messages": [{"role": "user", "content": text}],
@@ -248,17 +258,17 @@ def test_responses_and_anthropic(lfm2: Server) -> None:
         {"type": "array"},
     ],
 )
-def test_an_invalid_schema_is_the_clients_error(lfm2: Server, schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_is_the_clients_error(noise: Server, schema: dict[str, Any]) -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
     status, answer = post(
-        lfm2,
+        noise,
         "/v1/chat/completions",
         {"messages": [{"role": "user", "content": "go"}], "tools": tools, "tool_choice": "required", "max_tokens": 20},
     )
     assert status == 400, answer
 
 
-def test_what_cannot_be_expressed_is_no_error(lfm2: Server) -> None:
+def test_what_cannot_be_expressed_is_no_error(noise: Server) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -270,7 +280,7 @@ def test_what_cannot_be_expressed_is_no_error(lfm2: Server) -> None:
     }
     tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
     for n in range(3):
-        message = chat(lfm2, n, tools=tools, tool_choice="required", parallel_tool_calls=False)
+        message = chat(noise, n, tools=tools, tool_choice="required", parallel_tool_calls=False)
         [call] = message["tool_calls"]
         arguments = json.loads(call["function"]["arguments"])
         assert len(arguments["a"]) <= 5
