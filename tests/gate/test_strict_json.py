@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lfm2_fixed.strict_json import MAX_DEPTH, MAX_DIGITS, pointer, read
@@ -23,11 +23,14 @@ VALUES = st.recursive(
     max_leaves=20,
 )
 
+SOME = settings(max_examples=max(100, settings.default.max_examples // 10))
+
 
 def kinds(text: str) -> list[tuple[str, str]]:
     return [(fault.kind, fault.pointer) for fault in read(text).faults]
 
 
+@SOME
 @given(VALUES, st.booleans(), st.sampled_from([None, 2]))
 def test_what_json_writes_is_read_without_a_fault(value: object, escaped: bool, indent: int | None) -> None:
     reading = read(json.dumps(value, ensure_ascii=escaped, indent=indent))
@@ -44,6 +47,7 @@ def test_no_text_raises_and_what_is_accepted_json_accepts(text: str) -> None:
         assert all(fault.message for fault in reading.faults)
 
 
+@SOME
 @given(VALUES, st.data())
 def test_every_cut_inside_an_object_is_a_syntax_fault(value: object, data: st.DataObject) -> None:
     text = json.dumps({"k": value})

@@ -304,7 +304,7 @@ def found(turn: Assembled, **options: Any) -> set[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@SOME
+@settings(max_examples=max(40, settings.default.max_examples // 40))  # a dozen damages each
 @given(data=st.data(), turn=TURNS, cuts=CUTS)
 def test_each_kind_of_damage_has_its_code(
     protocol: str, data: st.DataObject, turn: list[tuple[str, Any]], cuts: list[int]
