@@ -1,0 +1,198 @@
+"""A guard without a clock: hostile texts cost what their length says, in steps and in bytes.
+
+``steps`` says what is counted.  The laws' own tests look for other such texts by chance; these are
+the known ones, much longer, with tight bounds.  ``python -m benchmarks.worst`` searches for worse.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from steps import Case, count_bytes, count_steps, cut, growth, steps_of_each
+
+from lfm2_fixed import PythonicStream
+
+S, E = "<|tool_call_start|>", "<|tool_call_end|>"
+ARGUMENT = S + "[f(a='"
+VALUE = S + "[f(a="
+TOOLS = {"f": ["a", "b"], "get_weather": ["city"]}
+
+CASES = {
+    # A megabyte of one thing.
+    "quotes": Case(ARGUMENT, "'"),
+    "other-quotes": Case(ARGUMENT, '"'),
+    "double-quotes": Case(S + '[f(a="x', '"'),
+    "apostrophes": Case(ARGUMENT, "it's "),
+    "brackets": Case(VALUE, "["),
+    "brackets-in-string": Case(ARGUMENT, "["),
+    "brackets-as-text": Case("", "[", dialect="llama4", tools=TOOLS),
+    "spaced-brackets-as-text": Case("", " [", dialect="llama4", tools=TOOLS),
+    "backslashes": Case(ARGUMENT, "\\"),
+    "escaped-quotes": Case(ARGUMENT, "\\'"),
+    "markers-begun": Case("", "<|"),
+    "markers-begun-in-string": Case(ARGUMENT, "<|"),
+    "markers-begun-in-list": Case(S + "[", "<|"),
+    "digits": Case(VALUE, "1", "x", least=8205),  # over 4,000 digits are no number
+    "digits-in-key": Case(VALUE + "{", "1", "x", least=8205),
+    "commas": Case(VALUE + "1", ","),
+    "commas-in-list": Case(S + "[", ","),
+    "empty-strings": Case(VALUE, "''"),
+    "empty-strings-held": Case(VALUE + "('", "''" * 16, "')]" + E),
+    "empty-strings-apart": Case(VALUE, "'' "),
+    "starts": Case("", S),
+    "ends": Case("", E),
+    "empty-blocks": Case("", S + E),
+    "blocks-unclosed": Case("", S + "[f()]"),
+    "blocks": Case("", S + "[f()]" + E),
+    "starts-in-strings": Case("", S + "[f(a='it's "),
+    # Quotes that could close.
+    "closes-call": Case(ARGUMENT, "')"),
+    "closes-list": Case(ARGUMENT, "')]"),
+    "closes-list-space": Case(ARGUMENT, "')] "),
+    "goes-on": Case(ARGUMENT, "', "),
+    "goes-on-name": Case(ARGUMENT, "', b"),
+    "goes-on-argument": Case(ARGUMENT, "', b=", tools=TOOLS),
+    "sibling": Case(ARGUMENT, "'), "),
+    "sibling-name": Case(ARGUMENT, "'), get_weather", tools=TOOLS),
+    "sibling-call": Case(ARGUMENT, "'), g("),
+    "sibling-open-string": Case(S + "[", "f(a='x, "),
+    "element": Case(VALUE + "['x", "', '"),
+    "element-closes": Case(VALUE + "['x", "']"),
+    "key": Case(VALUE + "{'x", "': '"),
+    "expression": Case(VALUE, "'x' + "),
+    "expression-brackets": Case(VALUE, "'x' + (1, "),
+    "expressions-in-list": Case(VALUE + "[", "'x'.y, "),
+    "comments-after-quotes": Case(VALUE + "[", "'x'#, "),
+    "chains": Case(VALUE + "[", "'x' 'y' "),
+    "triple-quotes": Case(VALUE + "'''", "'' "),
+    "f-string": Case(VALUE + "f'", "{{"),
+    # What comes back.
+    "echo-nearly": Case("", S + "[f()]" + E + "[f()]x"),
+    "echo-grows": Case(S + "[f(a='", "x", "')]" + E + "[f(a='xx"),
+    "echo-again": Case(S + "[f()]" + E, "[f()]"),
+    # Many things.
+    "calls": Case(S + "[", "f(a=1, b='x'), ", "]" + E),
+    "calls-malformed": Case(S + "[", "f(a=foo()), ", "]" + E),
+    "calls-json": Case(S + "[", '{"name": "f", "arguments": {"a": 1}}, ', "]" + E),
+    "arguments-before-name": Case(S + '[{"arguments": {"a": "', "x'", '"}, "name": "f"}]' + E),
+    "numbers": Case(VALUE + "[", "12, -7.5, ", "])]" + E),
+    "tuples": Case(VALUE + "[", "(1, (2)), ", "])]" + E),
+    "dotted-name": Case(S + "[", "a . "),
+    "blanks": Case(VALUE, " \n"),
+    "comments": Case(VALUE, "#\n"),
+    "continuations": Case(VALUE, "\\\n"),
+    "lists-after-lists": Case(S, "[f()], "),
+    "closers-missing": Case(VALUE + "foo(", "(["),
+    "closers-wrong": Case(VALUE + "foo(" + "([" * 50, ")"),
+    "prose": Case("", "What a day. "),
+    "prose-brackets": Case("", "See [f(x], [f(1, ", dialect="llama4", tools=TOOLS),
+    "lists-of-lists": Case("", "[f()]\n", dialect="llama4", tools=TOOLS),
+    # Nested 150 levels deep, again and again.
+    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E),
+    "deep-parentheses": Case(S + "[", "f(a=" + "(" * 150 + "1" + ")" * 150 + "), ", "]" + E),
+    "deep-dicts": Case(S + "[", "f(a=" + "{'k': " * 150 + "1" + "}" * 150 + "), ", "]" + E),
+    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E),
+    "deep-quotes": Case(VALUE + "[{'k': " * 75 + "'", "']}]}, ", "'" + "}]" * 75 + ")]" + E),
+}
+
+STEP_BOUND = 300
+"""Steps for a character, at most: the worst known (empty strings apart, in deltas of one character) takes 228."""
+
+
+@pytest.fixture(autouse=True)
+def _no_log() -> Iterator[None]:
+    logger = logging.getLogger("lfm2_fixed")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+@pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_steps(case: Case, step: int, size: int) -> None:
+    """Steps a character stay the same as the text grows, and are few.
+
+    Linear work has the same slope twice.  A quadratic part of 4 % at the first size exceeds the bound.
+    """
+    first, second = growth(lambda text: count_steps(cut(text, step), case.dialect, case.tools), case, size)
+    assert second <= 1.15 * max(first, 0) + 1, (first, second)
+    assert second <= STEP_BOUND, second
+
+
+@pytest.mark.parametrize("step", [0, 16], ids=["whole", "deltas"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_bytes(case: Case, step: int) -> None:
+    """What a delta allocates does not grow with what came before: nothing is copied again and again."""
+    first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
+    assert second <= 1.3 * max(first, 0) + 32, (first, second)
+
+
+@pytest.mark.parametrize("head, tools", [(ARGUMENT, None), ("", None), (VALUE + "[", None), (S + "[", TOOLS)])
+def test_a_delta_costs_the_same_after_a_megabyte(head: str, tools: object) -> None:
+    """The very same steps after 4 KB and after 1 MB of a string, of prose, of a list, of calls."""
+    unit = {ARGUMENT: "text ", "": "text ", VALUE + "[": "'x', 12, ", S + "[": "f(a='x', b=12), "}[head]
+    deltas = cut(unit * 20, 4)
+    early, late = (
+        steps_of_each(deltas, tools=tools, after=head + unit * (size // len(unit))) for size in (4096, 1 << 20)
+    )
+    assert early == late
+
+
+def test_streams_are_small() -> None:
+    """A thousand open streams, each in the middle of a string, are a thousand small objects."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        streams = [PythonicStream() for _ in range(1000)]
+        for stream in streams:
+            stream.feed(ARGUMENT + "some text")
+        gc.collect()
+        used = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert used < 1000 * 8_000, used
+
+
+@pytest.mark.parametrize("answer", ["prose", "blocks", "calls-malformed"])
+def test_nothing_grows_with_the_answer(answer: str) -> None:
+    """What a stream keeps after 200 KB outside an open block is what it keeps after 10 KB."""
+    unit = {
+        "prose": "A word. ",
+        "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
+        "calls-malformed": S + "[f(a=foo()), g(b=[1, 2])]" + E + " then ",
+    }[answer]
+    kept = []
+    for size in (10_000, 200_000):
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            stream = PythonicStream()
+            for _ in range(size // len(unit)):
+                stream.feed(unit)
+            gc.collect()
+            kept.append(tracemalloc.get_traced_memory()[0] - before)
+        finally:
+            tracemalloc.stop()
+        del stream
+    assert kept[1] <= kept[0] + 2_000, kept
+
+
+@pytest.mark.parametrize("delta", ["x", "word ", "a longer delta, of forty characters or so "])
+def test_an_open_string_is_kept_once(delta: str) -> None:
+    """An open call keeps its source, to give it back if it must, and nothing else of its length."""
+    count = 50_000 // len(delta)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        stream = PythonicStream()
+        stream.feed(ARGUMENT)
+        for _ in range(count):
+            stream.feed(str(bytearray(delta, "ascii"), "ascii"))  # a new string every time, as from an engine
+        used = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert used < count * (64 + len(delta) + 16) + 20_000, used / count
