@@ -108,7 +108,7 @@ class Assembler:
             self._malformed("a chunk is not an object", offset)
             return
         kind = event.get("type")
-        if event.get("error") is not None or kind == "error":
+        if event.get("error") is not None or kind == "error" or event.get("object") == "error":
             self._problems.append(Problem("error", _error_message(event), None, offset))
         elif "choices" in event:
             self._feed_chat(event["choices"], offset)

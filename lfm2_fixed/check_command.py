@@ -158,7 +158,7 @@ def check(
 def _unusable(sentence: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"clean": None, "error": sentence}))
-    click.echo(f"lfm2-fixed check: {sentence}", err=True)
+    click.echo(f"lfm2-fixed check: {_printable(sentence)}", err=True)
     sys.exit(UNUSABLE)
 
 
@@ -299,13 +299,13 @@ def _counts(data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> dic
 
 
 def _print(verdict: Verdict, data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> None:
-    click.echo(verdict.summary)
+    click.echo(_printable(verdict.summary))
     for finding in verdict.findings:
         click.echo()
         _print_finding(finding)
     click.echo()
     for note in verdict.notes:
-        click.echo(f"Note: {note}")
+        click.echo(f"Note: {_printable(note)}")
     same = "always with the same result" if not cuttings.disagreements else "not always with the same result"
     click.echo(
         f"Read: {len(data):,} bytes, {len(reading.events):,} events; cut at each of {cuttings.offsets:,} byte offsets "
@@ -323,8 +323,13 @@ def _print_finding(finding: Finding) -> None:
         where.append(f"byte {finding.offset:,}")
     certainty = "" if finding.shown else " (likely)"
     click.echo(f"{finding.fault}{certainty}: {finding.code}{' in ' + ', '.join(where) if where else ''}")
-    click.echo(f"  {finding.message}")
+    click.echo(f"  {_printable(finding.message)}")
     if finding.expected is not None:
-        click.echo(f"  expected: {finding.expected}")
+        click.echo(f"  expected: {_printable(finding.expected)}")
     if finding.got is not None:
-        click.echo(f"  got:      {finding.got}")
+        click.echo(f"  got:      {_printable(finding.got)}")
+
+
+def _printable(text: str) -> str:
+    """A model's text without what would move a terminal's cursor or cannot be encoded."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

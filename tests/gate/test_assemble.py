@@ -213,6 +213,7 @@ def without(frames: list[dict[str, Any]], *types: str) -> list[dict[str, Any]]:
         chat_frames(CALLS, finish="content_filter"),
         [*chat_frames(CALLS), {"error": {"message": "Invalid diff", "code": 500}}],
         [{"error": "overloaded"}],
+        [{"object": "error", "message": "older servers", "code": 400}],
         [{"type": "error", "error": {"type": "overloaded_error", "message": "later"}}],
         [],
         without(responses_frames(CALLS), "response.completed"),

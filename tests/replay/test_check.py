@@ -105,6 +105,13 @@ def test_other_protocols(bench: Bench, frames: Any) -> None:
     assert result.exit_code == 1 and "TYPE_MISMATCH in call 0, at /lat" in result.stdout
 
 
+def test_no_text_of_the_model_reaches_the_terminal_raw(bench: Bench) -> None:
+    frames = chat_frames([("move", '{"lat": "\x1b[2J\ud800')])
+    result = bench.capture(sse([json.dumps(frame) for frame in frames]))
+    assert result.exit_code == 1
+    assert "\x1b" not in result.output and r"\x1b[2J\ud800" in result.stdout
+
+
 def test_every_choice_is_checked(bench: Bench) -> None:
     frames = [*chat_frames(CALLS), *chat_frames([("move", "{}")], choice=1)]
     result = bench.capture(sse(frames))
