@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,8 @@ from lfm2_fixed.check_command import check
 CALLS = [("write", '{"path": "a", "content": "é 😀 \\n"}'), ("move", '{"lat": 10.5}')]
 RETYPED = [CALLS[0], ("move", '{"lat": 10.0}')]
 REQUEST = {"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "x"}], "tools": TOOLS}
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Bench:
@@ -209,6 +214,29 @@ def test_other_unusable_input(bench: Bench) -> None:
     assert bench.run(stream, tools="missing.json").exit_code == 2
     assert bench.run().exit_code == 2
     assert bench.run(stream, "--live", "http://127.0.0.1:1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments"), [("jsonschema", ["s.sse"]), ("httpx", ["--live", "http://127.0.0.1:9"])]
+)
+def test_without_the_extra_it_says_what_to_install(bench: Bench, missing: str, arguments: list[str]) -> None:
+    bench.file("s.sse", sse(chat_frames(CALLS)))
+    program = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "{missing}":
+            raise ImportError(name)
+sys.meta_path.insert(0, Missing())
+from lfm2_fixed.check_command import check
+check()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments, "--tools", "request.json"],
+        capture_output=True, text=True, cwd=bench.directory, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1 and missing in done.stderr and "lfm2-fixed[tools]" in done.stderr
 
 
 # --- live ---------------------------------------------------------------------------------------
