@@ -134,6 +134,8 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, show, write."""
     options = arguments(argv)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)
     if options.show:
         return finish(report.read_json(options.show), options, console, None)
     cells: list[Cell] = []

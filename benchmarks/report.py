@@ -183,10 +183,11 @@ def targets(results: Results) -> list[tuple[str, str, bool | None]]:
     machine_engine = newest or (results.engines[0] if results.engines else "")
     machine = key(machine_engine, "string", "token", "machine")
     add("The machine alone, a delta in a string", measured(results.per_delta(machine, size)), 1.5, unit=" µs")
-    subject = ours if newest else machine
-    first, last = results.per_delta(subject, 4 * KB), results.per_delta(subject, results.sizes[-1])
-    flat = last / first if first and last else None
-    add(f"Flat: a delta at {label(results.sizes[-1])} ÷ one at 4 KB", measured(flat), 1.3)
+    last_size = results.sizes[-1]
+    floor = key(newest, "string", "token", "floor")
+    first, last = results.ratio(ours, floor, 4 * KB), results.ratio(ours, floor, last_size)
+    flat = (last[0] / first[0], last[1]) if first and last else None
+    add(f"Flat: a delta at {label(last_size)} ÷ one at 4 KB, each against the floor", flat, 1.3)
     worst = [cell.worst * 1000 for cell in results.cells if cell.worst is not None and cell.engine == newest]
     add("The slowest token-sized delta of all", measured(max(worst, default=None)), 5, unit=" ms")
     for shape in dict.fromkeys(cell.shape for cell in results.cells if cell.cutting == "whole"):
@@ -280,7 +281,7 @@ def plot(results: Results, path: Path) -> None:
     axes.set_xlabel("length of the answer: one string argument, deltas of about four characters")
     axes.set_ylabel("CPU for a delta, µs")
     axes.grid(True, which="major", alpha=0.3)
-    axes.legend(fontsize="small", loc="upper left")
+    axes.legend(fontsize="small", loc="upper right")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
     pyplot.close(figure)

@@ -92,15 +92,16 @@ def events(port: int, body: dict[str, Any], stop: threading.Event) -> Iterator[d
 
 
 def probe(port: int, stop: threading.Event, into: list[float]) -> None:
-    """Ask ``/health`` again and again on one connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    """Ask ``/health`` again and again."""
     while not stop.is_set():
+        # A connection each time: a server that is stuck for seconds closes those that are kept alive.
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         begin = time.perf_counter()
         connection.request("GET", "/health")
         connection.getresponse().read()
         into.append(time.perf_counter() - begin)
+        connection.close()
         stop.wait(PROBE_PAUSE)
-    connection.close()
 
 
 def measure(server: Any, parser: str, size: int, limit: float, chat_body: Any) -> Result:
