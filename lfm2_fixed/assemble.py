@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeGuard, overload
 
 Protocol = Literal["chat", "responses", "messages"]
 
@@ -146,7 +146,7 @@ class Assembler:
             return
         for entry in choices:
             index = entry.get("index", 0) if isinstance(entry, Mapping) else None
-            if index is None or not _is_index(index):
+            if not _is_index(index):
                 self._malformed("a choice is no object with an integer index", offset)
                 continue
             self._chat.setdefault(index, _Chat([])).feed(entry, offset)
@@ -212,7 +212,7 @@ class _Chat:
 
     def _entry(self, entry: Any, offset: int | None) -> None:
         index = entry.get("index") if isinstance(entry, Mapping) else None
-        if not isinstance(index, int) or not _is_index(index):
+        if not _is_index(index):
             self._malformed("a piece of a call lacks the index of its call", None, offset)
             return
         call = self._calls.get(index)
@@ -500,7 +500,7 @@ def dumped(value: Any) -> str:
         return ""
 
 
-def _is_index(value: Any) -> bool:
+def _is_index(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

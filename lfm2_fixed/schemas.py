@@ -46,6 +46,7 @@ class Tools:
 
     def __init__(self, tools: Iterable[Any]) -> None:
         self._validators: dict[str, Validator | None] = {}
+        self._parameters: dict[str, tuple[str, ...]] = {}
         for position, tool in enumerate(tools):
             self._declare(plain(tool), f"tool {position}")
 
@@ -56,6 +57,11 @@ class Tools:
     def names(self) -> tuple[str, ...]:
         """The declared names, in order."""
         return tuple(self._validators)
+
+    @property
+    def parameters(self) -> dict[str, tuple[str, ...]]:
+        """The declared functions' parameters by the functions' names, in order."""
+        return dict(self._parameters)
 
     def takes_text(self, name: str) -> bool:
         """Whether this is a ``custom`` tool: it takes free text, no JSON."""
@@ -96,6 +102,8 @@ class Tools:
             raise ToolsError(f"{where}: the name {name!r} is declared twice")
         schema = declared.get("parameters", declared.get("input_schema"))
         self._validators[name] = None if kind == "custom" else _validator(name, schema)
+        properties = schema.get("properties") if isinstance(schema, Mapping) else None
+        self._parameters[name] = tuple(properties) if isinstance(properties, Mapping) else ()
 
 
 def _validator(name: str, schema: Any) -> Validator:

@@ -35,8 +35,8 @@ class Finding:
     """One thing that is wrong.
 
     ``fault``: whose it is; ``shown``: True if the evidence leaves no other, False if it is only likely.
-    ``code``: a ``Code`` of the gate, or ``STREAM_DIFFERS``, ``WHOLE_FAILS``, ``LEAKED_MARKUP``, ``TRANSPORT``,
-    ``CLIENT_DIFFERS``, ``CUT_DEPENDENT``.  ``choice``, ``call``: indexes, None where it is no single call.
+    ``code``: a ``Code`` of the gate, or ``STREAM_DIFFERS``, ``WHOLE_DIFFERS``, ``WHOLE_FAILS``,
+    ``LEAKED_MARKUP``, ``TRANSPORT``, ``CLIENT_DIFFERS``, ``CUT_DEPENDENT``.  ``choice``, ``call``: indexes, None where it is no single call.
     ``offset``: byte offset in the stream (after gzip) of the first event concerned.  ``pointer``: into the
     arguments.  ``expected`` and ``got``: JSON or text, shortened around the first difference.
     """
@@ -108,8 +108,9 @@ def judge(reading: Reading, cuttings: Cuttings, cut: str | None, declared: Seque
     notes: list[str] = []
     tools = Tools(declared)
     findings += _transport(reading, cut, notes)
+    broken = bool(findings)
     for choice, turn in reading.turns.items():
-        findings += _choice(choice, turn, declared, tools, beside, notes, bool(findings))
+        findings += _choice(choice, turn, tools, beside, notes, broken)
     if not any(reading.turns.values()) and beside.expected_calls is None and beside.raw is None:
         notes.append("No call was made. --expect-calls says how many there must be.")
     if beside.whole_error is not None:
@@ -170,63 +171,66 @@ def _transport(reading: Reading, cut: str | None, notes: list[str]) -> list[Find
 
 
 def _choice(
+    choice: int, turn: Assembled, tools: Tools, beside: Beside, notes: list[str], transport_broken: bool
+) -> list[Finding]:
+    whole = beside.whole.get(choice)
+    model = _model_turn(beside, tools) if choice == 0 else None
+    findings = [] if transport_broken else _differences(choice, turn, whole, model, tools, beside, notes)
+    compared = not transport_broken and (model is not None or whole is not None)
+    agreed = compared and not findings
+    expected = beside.expected_calls if choice == 0 else None
+    issues = validate(turn, tools, expected_calls=expected, show_values=True)
+    if transport_broken:  # its consequences are no faults of their own
+        issues = [issue for issue in issues if issue.code is not Code.INCOMPLETE and not _cut_short(issue, turn)]
+    for issue in issues:
+        findings.append(_from_issue(issue, choice, turn, agreed, model is not None, compared))
+    findings += _leak(choice, turn, whole, model)
+    if whole is not None and agreed and not beside.sampled and whole.content.strip() != turn.content.strip():
+        notes.append(f"Choice {choice}: the text beside the calls differs between the stream and the whole response.")
+    return findings
+
+
+def _differences(
     choice: int,
     turn: Assembled,
-    declared: Sequence[Any],
+    whole: Assembled | None,
+    model: Assembled | None,
     tools: Tools,
     beside: Beside,
     notes: list[str],
-    transport_broken: bool,
 ) -> list[Finding]:
-    whole = beside.whole.get(choice)
-    model = _model_calls(beside, declared) if choice == 0 else None
-    findings = []
-    told = model if model is not None else whole.calls if whole is not None else None
-    source = "what the model wrote" if model is not None else "the whole response"
+    """The stream against what the model wrote, or else against the whole response; at most one finding."""
+    told = model if model is not None else whole
+    if told is None:
+        return []
+    source = "the whole response" if model is None else "what the model wrote"
     # Of a turn that was cut off, whole answers leave out the unfinished call; streams have begun it.
-    calls = turn.calls[: len(told)] if told is not None and turn.cut else turn.calls
-    differs = None if told is None or transport_broken else difference(told, calls)
+    calls = turn.calls[: len(told)] if turn.cut else turn.calls
+    differs = difference(told.calls, calls)
     if differs is not None:
         chance = model is None and beside.sampled
         if chance:
             notes.append("The request samples, so two answers may differ by chance: set temperature 0.")
         message = f"the stream says something else than {source}: {differs.message}"
-        if model is None and whole is not None and not validate(turn, tools) and validate(whole, tools):
+        if model is None and not validate(turn, tools) and validate(told, tools):
             message = f"the whole response is corrupted, the stream is not: {differs.message}"
-        findings.append(_located(turn, differs, choice, Fault.SERVER, "STREAM_DIFFERS", message, not chance))
-    elif told is not None and model is not None and whole is not None:
-        other = difference(model, whole.calls)
-        if other is not None:
-            message = f"the whole response says something else than {source}: {other.message}"
-            findings.append(
-                Finding(
-                    Fault.SERVER, "STREAM_DIFFERS", message, True, choice, other.call, None,
-                    other.pointer, other.expected, other.got,
-                )
-            )  # fmt: skip
-    expected = beside.expected_calls if choice == 0 else None
-    issues = validate(turn, tools, expected_calls=expected, show_values=True)
-    if transport_broken:  # its consequences are no faults of their own
-        issues = [issue for issue in issues if issue.code is not Code.INCOMPLETE and not _cut_short(issue, turn)]
-    agreed = told is not None and differs is None
-    for issue in issues:
-        findings.append(_from_issue(issue, choice, turn, agreed, model is not None, told is not None))
-    if whole is not None and not findings:
-        for issue in validate(whole, tools, show_values=True):
-            message = f"the whole response, not the stream: {issue.message}"
-            findings.append(
-                Finding(Fault.SERVER, str(issue.code), message, True, choice, issue.call, None, issue.pointer)
-            )
-    for source, answer in (("", turn), (" of the whole response", whole)):
-        marker = None if answer is None else next((m for m in MARKERS if m in answer.content), None)
-        if answer is not None and marker is not None:
-            message = f"markup of tool calls ({marker}) stands in the text{source}: a call was not recognised"
-            got = _around(answer.content, answer.content.index(marker))
-            findings.append(Finding(Fault.SERVER, "LEAKED_MARKUP", message, False, choice, got=got))
-            break
-    if whole is not None and differs is None and whole.content.strip() != turn.content.strip() and not beside.sampled:
-        notes.append(f"Choice {choice}: the text beside the calls differs between the stream and the whole response.")
-    return findings
+        return [_located(turn, differs, choice, Fault.SERVER, "STREAM_DIFFERS", message, not chance)]
+    other = None if model is None or whole is None else difference(model.calls, whole.calls)
+    if other is not None:
+        message = f"the whole response, not the stream, says something else than {source}: {other.message}"
+        return [_located(Assembled(), other, choice, Fault.SERVER, "WHOLE_DIFFERS", message, True)]
+    return []
+
+
+def _leak(choice: int, turn: Assembled, whole: Assembled | None, model: Assembled | None) -> list[Finding]:
+    """Markup of calls in the text, unless the model means it as text."""
+    for source, answer in (("", turn), (" of the whole response", whole or Assembled())):
+        for marker in MARKERS:
+            if marker in answer.content and (model is None or marker not in model.content):
+                message = f"markup of tool calls ({marker}) stands in the text{source}: a call was not recognised"
+                got = _around(answer.content, answer.content.index(marker))
+                return [Finding(Fault.SERVER, "LEAKED_MARKUP", message, False, choice, got=got)]
+    return []
 
 
 MARKERS = tuple(
@@ -293,12 +297,14 @@ def _problem_offset(issue: Issue, turn: Assembled) -> int | None:
     return next((p.offset for p in turn.problems if p.message in issue.message), None)
 
 
-def _model_calls(beside: Beside, declared: Sequence[Any]) -> tuple[Call, ...] | None:
+def _model_turn(beside: Beside, tools: Tools) -> Assembled | None:
+    """What the model's own text says."""
     if beside.raw is None:
         return None
     answer = beside.raw.partition("</think>")[2] or beside.raw  # what is thought is not called
-    result = parse(answer, beside.dialect, list(declared))
-    return tuple(Call(call.name, call.arguments) for call in result.calls)
+    result = parse(answer, beside.dialect, tools.parameters)
+    calls = tuple(Call(call.name, call.arguments) for call in result.calls)
+    return Assembled(calls, result.content)
 
 
 def _seen(reading: Reading, seen: Sequence[Call]) -> list[Finding]:

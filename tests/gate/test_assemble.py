@@ -189,6 +189,7 @@ RESPONSES, MESSAGES = responses_frames(CALLS[1:2]), messages_frames(CALLS[1:2])
         [chat_chunk({"tool_calls": PING}), chat_chunk({}, "tool_calls")],
         [{**chat_chunk({}), "choices": 3}, *chat_frames([])],
         [{**chat_chunk({}), "choices": [3]}, *chat_frames([])],
+        [{**chat_chunk({}), "choices": [{"index": "0", "delta": {}}]}, *chat_frames([])],
         [3, *chat_frames([])],
         [{"id": "x"}, *chat_frames([])],
         [f for f in RESPONSES if f["type"] != "response.output_item.added"],

@@ -226,9 +226,18 @@ def test_the_models_own_text_decides() -> None:
     assert judged(chat_frames(CALLS), raw=thought).clean
 
 
+def test_only_the_whole_response_may_be_wrong() -> None:
+    whole = {0: from_response(chat_whole([WRITE]))}
+    (finding,) = judged(chat_frames(CALLS), raw=RAW, whole=whole).findings
+    assert (finding.code, finding.fault, finding.offset) == ("WHOLE_DIFFERS", Fault.SERVER, None)
+
+
 def test_markup_in_the_text_is_a_call_that_was_not_recognised() -> None:
     verdict = judged(chat_frames([], content="<|tool_call_start|>[f(a=1)]<|tool_call_end|>", finish="stop"))
     assert [(finding.code, finding.fault) for finding in verdict.findings] == [("LEAKED_MARKUP", Fault.SERVER)]
+    prose = 'The marker "<|tool_call_start|>" opens a call.'
+    said = chat_frames([], content=prose, finish="stop")
+    assert not judged(said).clean and judged(said, raw=prose).clean  # the model means it as text
 
 
 def test_what_the_client_saw_is_compared_and_its_mistake_named() -> None:
