@@ -36,9 +36,10 @@ class Finding:
 
     ``fault``: whose it is; ``shown``: True if the evidence leaves no other, False if it is only likely.
     ``code``: a ``Code`` of the gate, or ``STREAM_DIFFERS``, ``WHOLE_DIFFERS``, ``WHOLE_FAILS``,
-    ``LEAKED_MARKUP``, ``TRANSPORT``, ``CLIENT_DIFFERS``, ``CUT_DEPENDENT``.  ``choice``, ``call``: indexes, None where it is no single call.
-    ``offset``: byte offset in the stream (after gzip) of the first event concerned.  ``pointer``: into the
-    arguments.  ``expected`` and ``got``: JSON or text, shortened around the first difference.
+    ``LEAKED_MARKUP``, ``TRANSPORT``, ``CLIENT_DIFFERS``, ``CUT_DEPENDENT``.
+    ``choice``, ``call``: indexes, None where it is no single call.  ``pointer``: into the arguments.
+    ``offset``: byte offset in the stream (after gzip) of the first event concerned.
+    ``expected`` and ``got``: JSON or text, shortened around the first difference.
     """
 
     fault: Fault
