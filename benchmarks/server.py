@@ -104,12 +104,14 @@ def probe(port: int, stop: threading.Event, into: list[float]) -> None:
         stop.wait(PROBE_PAUSE)
 
 
-def measure(server: Any, parser: str, size: int, limit: float, chat_body: Any) -> Result:
+def measure(server: Any, parser: str, size: int, limit: float, pace: float, chat_body: Any) -> Result:
     """Measure a running server."""
     result = Result(parser)
     text = SHAPES["string"].make(size)
     call = chat_body(text, TOOLS, stream=True, tool_choice="auto", max_tokens=30_000)
     prose = chat_body(SHAPES["prose"].make(size), None, stream=True, max_tokens=30_000)
+    for body in (call, prose):
+        body["vllm_xargs"]["step_ms"] = pace
     never = threading.Event()
     for body in (
         chat_body(START + "[write(text='x')]", TOOLS, stream=True, max_tokens=100),
@@ -166,7 +168,14 @@ def main(argv: list[str] | None = None) -> int:
     """Start the servers, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.server", description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=64, help="KB of arguments (default 64)")
-    parser.add_argument("--limit", type=float, default=300, help="seconds a stream may take (default 300)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds a stream may take (default 600)")
+    parser.add_argument(
+        "--pace",
+        type=float,
+        default=4,
+        help="milliseconds the model pauses before a token of each stream (default 4); without a pause the tiny model "
+        "outruns the API server",
+    )
     parser.add_argument("--stock", default="lfm2", help="vLLM's own parser (default lfm2)")
     parser.add_argument("--only", choices=["stock", "fixed"], help="one of the two servers")
     parser.add_argument("--json", type=Path, help="also write the results there")
@@ -188,7 +197,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             with Server(name, plugin=PLUGIN if kind == "fixed" else None) as server:
                 print(f"{name}: streaming {options.size} KB", flush=True)
-                result = measure(server, name, options.size * 1024, options.limit, chat_body)
+                result = measure(server, name, options.size * 1024, options.limit, options.pace, chat_body)
         except ServerError as error:
             print(error, file=sys.stderr)
             return 1
