@@ -172,6 +172,12 @@ def test_what_the_whole_response_has_as_well_is_the_models(name: str) -> None:
     assert [finding.code for finding in verdict.findings] == [CORRUPTIONS[name].code]
 
 
+def test_a_cut_connection_excuses_the_last_call_alone() -> None:
+    frames = chat_frames([(WRITE[0], WRITE[1][:30]), (MOVE[0], MOVE[1][:30])], finish=None)
+    found = [(f.code, f.call) for f in judged(frames, done=False).findings]
+    assert found == [("INCOMPLETE", None), ("ARGUMENTS_NOT_JSON", 0)]
+
+
 def test_evidence_of_a_value_that_differs() -> None:
     frames = made("retyped")
     data = sse(frames)
