@@ -255,11 +255,15 @@ class Meter:
 
 
 def assert_linear(head: str, unit: str, tail: str, dialect: str = "lfm2", tools: Any = None, size: int = 250) -> None:
-    """Twice the text costs about twice the work, whole and in small deltas."""
+    """Twice the text costs about twice the work, whole and in small deltas.
+
+    Whole units, a multiple of twelve of them: what they mean may go with their number (of quotes, say).
+    """
+    units = -(-size // (12 * len(unit))) * 12
     for step in (0, 2):
         work: list[int] = []
         for scale in (1, 2, 4):
-            text = head + unit * (size * scale // len(unit) + 1) + tail
+            text = head + unit * (units * scale) + tail
             meter = Meter()
             meter.run([text] if not step else every(text, step), dialect, tools)
             work.append(meter.work)
