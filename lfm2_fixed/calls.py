@@ -25,10 +25,8 @@ from .closing import opens_literal, opens_string, pass_string
 from .literals import read_dict, read_value
 from .shortcuts import short_argument
 from .source import Reader, is_name
-from .state import CALL, OBJECT, Block, EndOfBlock, Frame, Malformed
+from .state import CALL, CLOSERS, OBJECT, Block, EndOfBlock, Frame, Malformed
 from .strings import json_string, read_string
-
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 logger = logging.getLogger("lfm2_fixed")
 
@@ -166,9 +164,9 @@ class BlockReader:
                 yield from pass_string(block, source.text[source.pos], newlines=True)
                 continue
             source.pos += 1
-            if char in _CLOSERS:
-                brackets.append(_CLOSERS[char])
-                counts[_CLOSERS[char]] += 1
+            if char in CLOSERS:
+                brackets.append(CLOSERS[char])
+                counts[CLOSERS[char]] += 1
             elif brackets and char in ")]}":
                 # A closer without opener closes the innermost bracket.
                 while (closed := brackets.pop()) != char and counts[char]:

@@ -18,7 +18,7 @@ import re
 
 from .numbers import number_json, read_number
 from .source import Reader, is_name
-from .state import BRACE, CALL, DICT, MAX_DEPTH, OBJECT, Block
+from .state import BRACE, CALL, CLOSERS, DICT, MAX_DEPTH, OBJECT, Block
 
 CONSTANTS = {
     "True": "true",
@@ -259,7 +259,7 @@ def _expression(block: Block) -> Reader[Verdict]:
             last = _OPERAND
         elif last is _WANTED:
             if char in "([{":
-                brackets.append(_CLOSERS[char])
+                brackets.append(CLOSERS[char])
             elif char in "0123456789.":
                 number = yield from read_number(source)
                 if number_json(number.rstrip("jJ")) is None:
@@ -275,7 +275,7 @@ def _expression(block: Block) -> Reader[Verdict]:
             source.pos += 1
         elif char in "([":
             source.pos += 1
-            brackets.append(_CLOSERS[char])
+            brackets.append(CLOSERS[char])
             last = _WANTED
         elif char == ".":
             source.pos += 1
@@ -298,9 +298,6 @@ def _expression(block: Block) -> Reader[Verdict]:
             last = _WANTED
         if len(brackets) > MAX_DEPTH:
             return Verdict.TEXT
-
-
-_CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
 def _binary(block: Block, bracketed: bool) -> Reader[str]:

@@ -14,6 +14,8 @@ PAREN = "paren"  # ``(`` until it is known to be a tuple
 BRACE = "brace"  # ``{`` until it is known to be a dict or a set
 DICT = "dict"
 
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
 MAX_DEPTH = 200  # levels of nesting in one call
 
 
