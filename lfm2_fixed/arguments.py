@@ -68,6 +68,12 @@ class ArgumentsWriter:
         self._flush()
         self._events.append(CallEnd(self.index))  # type: ignore[arg-type]
 
+    def complete(self, name: str, arguments: str) -> None:
+        """A whole call at once."""
+        index = self._counter.next
+        self._counter.next = index + 1
+        self._events += CallStart(index, name), ArgumentsDelta(index, arguments), CallEnd(index)
+
     def abort(self, reason: Literal["cut", "malformed"]) -> None:
         """The call will not be completed."""
         if self.index is not None:

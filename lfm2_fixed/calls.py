@@ -22,11 +22,12 @@ from collections.abc import Callable
 
 from .arguments import ArgumentsWriter, Counter
 from .closing import opens_literal, opens_string, pass_string
+from .escapes import json_string
 from .literals import read_dict, read_value
-from .shortcuts import short_argument
+from .shortcuts import short_argument, short_call
 from .source import Reader, is_name
 from .state import CALL, CLOSERS, OBJECT, Block, EndOfBlock, Frame, Malformed
-from .strings import json_string, read_string
+from .strings import read_string
 
 logger = logging.getLogger("lfm2_fixed")
 
@@ -99,6 +100,8 @@ class BlockReader:
                 source.pos += 1
                 if block.in_list:
                     return True
+            elif call := short_call(block):
+                self._new_writer().complete(*call)
             else:
                 yield from self._item(char)
 

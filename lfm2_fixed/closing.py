@@ -52,6 +52,9 @@ def closing_verdict(block: Block, *, python: bool, strict: bool, raw_newline: bo
         source.rewind(after)
         return Verdict.CLOSE if joins is None else Verdict.JOIN
     if strict:
+        char = source.now()
+        if char and char not in ",:)]}":  # most quotes in a text: a letter, a bracket or a point follows
+            return Verdict.TEXT
         closes = yield from _GoesOn(block, strict=True, comments=False).after_value()
         if closes:
             source.rewind(after)

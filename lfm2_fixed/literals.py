@@ -13,11 +13,12 @@ constants wait until what follows shows that they are the value; the first eleme
 from __future__ import annotations
 
 from .closing import CONSTANTS, opens_string
+from .escapes import json_string
 from .numbers import number_json, read_number
-from .shortcuts import short_number, short_string
+from .shortcuts import short_container, short_number, short_numbers, short_string
 from .source import Reader
-from .state import BRACE, DICT, LIST, MAX_DEPTH, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import json_string, read_string
+from .state import BRACE, CLOSERS, DICT, LIST, MAX_DEPTH, PAREN, Block, EndOfBlock, Frame, Malformed
+from .strings import QUOTES, read_string
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
 
@@ -65,16 +66,24 @@ def _read(block: Block, depth: int) -> Reader[None]:
             if frame.comma:
                 frame.comma = False
                 out.put(", ")
-            if char in ("[", "(", "{"):
-                _open(block, char)
-                continue
-            if char in ("'", '"'):
+            if char in CLOSERS:
+                short = None if char == "(" else short_container(block)
+                if short is None:
+                    _open(block, char)
+                    continue
+                out.send(short)
+                kind = CONTAINER
+            elif char in QUOTES:
                 kind = STRING
                 short = short_string(source, frame, char)
                 if short is None:
                     yield from read_string(block, "", source.offset)
                 else:
                     out.send(json_string(short))
+            elif frame.kind == LIST and (short := short_numbers(source)):
+                out.send(short)
+                frame.comma = True
+                continue
             else:
                 kind, held = yield from _scalar(block, char)
         # What follows it.

@@ -15,6 +15,12 @@ from .source import Reader, Source
 MAX_DIGITS = 4000
 """A longer number is malformed: integers are converted, and that is not linear."""
 
+SAME_NUMBER = (
+    r"(?:-?[1-9][0-9]{0,99}|0"
+    r"|-?(?=[0-9.]{3,16}(?![0-9.]))(?:[1-9][0-9]*|0(?=\.(?!0000)))\.(?:0|[0-9]*[1-9]))"
+)
+"""A pattern of numbers whose JSON text is the same.  Digits around a point: 15 at most, which ``repr`` keeps."""
+
 _RUN = re.compile(r"[\w.]+")
 _BEFORE_SIGN = re.compile(r"[0-9][0-9_.]*[eE]|\.[0-9][0-9_]*[eE]")
 _DECIMAL = re.compile(r"[0-9](?:_?[0-9])*")
@@ -61,7 +67,7 @@ def number_json(token: str, sign: str = "") -> str | None:
             return negative + str(value) if value else "0"
         except ValueError:  # the interpreter's own limit on digits may be lower
             return None
-    if _FLOAT.fullmatch(token) and sum(map(str.isdigit, token)) <= MAX_DIGITS:
+    if _FLOAT.fullmatch(token) and (len(token) <= MAX_DIGITS or sum(map(str.isdigit, token)) <= MAX_DIGITS):
         number = float(token)
         return negative + repr(number) if math.isfinite(number) else None
     return None

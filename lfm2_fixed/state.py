@@ -75,6 +75,7 @@ class Block:
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
+        self.plain_from = 0  # no attempt to read a whole call or container at once before this offset
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""

@@ -15,6 +15,7 @@ import unicodedata
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
 from .closing import Verdict, closing_verdict, opens_string
+from .escapes import SIMPLE, SIMPLE_ESCAPE, unescape
 from .source import Reader
 from .state import Block, EndOfBlock, Malformed
 
@@ -25,9 +26,8 @@ PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
 _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 
-_SIMPLE = {
-    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-}  # fmt: skip
+# Simple escapes with the plain text after each.
+_SIMPLE_RUN = {quote: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for quote in QUOTES}
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _OCTAL = re.compile(r"[0-7]{1,3}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -35,11 +35,6 @@ _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
 _LONGEST_NAME = 100  # of a Unicode character, with braces: 88 today
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-
-
-def json_string(text: str) -> str:
-    """``text`` as a JSON string, with quotes; the same as ``json.dumps(text, ensure_ascii=False)``."""
-    return str(encode_basestring(text))
 
 
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
@@ -111,6 +106,7 @@ class _Literal:
         self.raw = "r" in prefix
         self.format = "f" in prefix
         self.start = start
+        self.quote = "'"
         self.plain = _PLAIN["'", self.format]
         self.raw_newline = False
         self.mark: int | None = None
@@ -120,7 +116,7 @@ class _Literal:
         block = self.block
         source = self.source
         delimiter = yield from self._open()
-        quote = delimiter[0]
+        quote = self.quote = delimiter[0]
         self.plain = _PLAIN[quote, self.format]
         strict = False
         block.open_quote = delimiter
@@ -134,6 +130,8 @@ class _Literal:
                 continue
             char = source.text[source.pos]
             if char == "\\":
+                if self._take_escapes():
+                    continue
                 escaped = yield from self._escape()
                 if self.raw and escaped[-1] in "\n\r":
                     self.raw_newline = True
@@ -186,6 +184,20 @@ class _Literal:
                 self.raw_newline = True
         return source.pos == len(source.text)
 
+    def _take_escapes(self) -> bool:
+        """Take simple escapes and the plain text after them, if there are any at the cursor."""
+        source = self.source
+        if self.raw or self.format or source.ended:
+            return False
+        run = _SIMPLE_RUN[self.quote].match(source.text, source.pos)
+        if not run:
+            return False
+        source.pos = run.end()
+        if not self.raw_newline:
+            self.raw_newline = "\n" in run[0] or "\r" in run[0]
+        self.decoder.text(unescape(run[0]))
+        return True
+
     def _open(self) -> Reader[str]:
         """Take the opening quote, of one or three characters."""
         source = self.source
@@ -225,9 +237,9 @@ class _Literal:
         if self.raw:
             source.pos += 2
             return "\\" + char
-        if char in _SIMPLE:
+        if char in SIMPLE:
             source.pos += 2
-            return _SIMPLE[char]
+            return SIMPLE[char]
         if char == "\n":
             source.pos += 2
             return ""

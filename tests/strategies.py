@@ -318,8 +318,48 @@ def loose_call(rng: random.Random, writer: PythonWriter) -> str:
     return f"{name}({', '.join(arguments)})"
 
 
+PLAIN_NUMBERS = [
+    "1", "-2", "0", "10", "3.5", "-7.25", "2.50", "1e3", "3e-9", "0.0001", "0.00001", "007", "-0", "-0.0", "1_0",
+    "123456789012345.5", "12345678901234567.5", "0x1f", "1e999",
+]  # fmt: skip
+PLAIN_TEXTS = ["", "abc", "it", "x y", "é", "a, b", "k: 1", "(1)", "]", "\\n", "\\\\", "\\'", '\\"', "\\v", "\\x41"]
+
+
+def plain_value(rng: random.Random, depth: int = 0) -> str:
+    """A value as most calls have it: what the shortcuts read, and what is only nearly that."""
+    kind = rng.random()
+    if kind < 0.25:
+        return rng.choice(PLAIN_NUMBERS)
+    if kind < 0.5:
+        quote = rng.choice("'\"")
+        return quote + rng.choice([*PLAIN_TEXTS, "'" if quote == '"' else '"']) + quote
+    if kind < 0.6:
+        return rng.choice(("True", "False", "None", "true", "null"))
+    comma = rng.choice((", ", ", ", ", ", ",", " ,", ",  "))
+    count = 0 if depth > 3 else rng.choice((0, 1, 2, 3))
+    values = [plain_value(rng, depth + 1) for _ in range(count)]
+    if kind < 0.8:
+        return f"[{comma.join(values)}{rng.choice(('', '', '', comma))}]"
+    colon = rng.choice((": ", ": ", ":", " : "))
+    keys = [rng.choice(("'a'", '"a"', "'b'", '"c"', "'d'", '"e"', "'\\n'", "1")) for _ in values]
+    return "{" + comma.join(key + colon + value for key, value in zip(keys, values)) + "}"
+
+
+def plain_call(rng: random.Random) -> str:
+    """A call with plain values; names may come twice, or be missing."""
+    if rng.random() < 0.1:
+        arguments = "{" + f'"{rng.choice(PARAMETERS)}": {plain_value(rng)}' + "}"
+        return f'{{"name": "{rng.choice(NAMES)}", "{rng.choice(("arguments", "parameters"))}": {arguments}}}'
+    comma = rng.choice((", ", ", ", ",", " , "))
+    names = [rng.choice(PARAMETERS) + "=" if rng.random() < 0.9 else "" for _ in range(rng.choice((0, 1, 2, 2, 3)))]
+    return f"{rng.choice(NAMES)}({comma.join(name + plain_value(rng) for name in names)})"
+
+
 def make_block(rng: random.Random) -> str:
     """What stands between the markers."""
+    if rng.random() < 0.3:
+        calls = rng.choice((", ", ",", "; ", "\n")).join(plain_call(rng) for _ in range(rng.choice((1, 1, 2, 3))))
+        return f"[{calls}]" if rng.random() < 0.8 else calls
     writer = PythonWriter(rng, odd=rng.random() < 0.3)
     calls = [loose_call(rng, writer) for _ in range(rng.choice((1, 1, 2, 3)))]
     if rng.random() < 0.75:

@@ -81,6 +81,15 @@ CASES = {
     "arguments-before-name": Case(S + '[{"arguments": {"a": "', "x'", '"}, "name": "f"}]' + E),
     "numbers": Case(VALUE + "[", "12, -7.5, ", "])]" + E),
     "tuples": Case(VALUE + "[", "(1, (2)), ", "])]" + E),
+    "calls-lines": Case(S, "f(a=1, b='x')\n"),
+    "calls-positional": Case(S + "[", "f('x', 1), ", "]" + E, tools=TOOLS),
+    # What begins as the shortcuts read it, and goes on otherwise.
+    "calls-odd": Case(S + "[", "f(a=1, b=[1, {'k': [foo()]}]), ", "]" + E),
+    "numbers-odd": Case(S + "[", "f(a=[" + "1," * 200 + "1x]), ", "]" + E),
+    "lists-odd": Case(VALUE + "[", "[1, {'k': [2, (3)]}], ", "])]" + E),
+    "deep-lists-odd": Case(VALUE + "[", "[" * 150 + "()" + "]" * 150 + ", ", "])]" + E),
+    "deep-lists-open": Case(VALUE, "[1, ['", "])]" + E),
+    "strings-odd": Case(VALUE + "[", "['" + "x" * 200 + "\\\n'], ", "])]" + E),
     "dotted-name": Case(S + "[", "a . "),
     "blanks": Case(VALUE, " \n"),
     "comments": Case(VALUE, "#\n"),
@@ -92,10 +101,10 @@ CASES = {
     "prose-brackets": Case("", "See [f(x], [f(1, ", dialect="llama4", tools=TOOLS),
     "lists-of-lists": Case("", "[f()]\n", dialect="llama4", tools=TOOLS),
     # Nested 150 levels deep, again and again.
-    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E),
+    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=8205),  # slices
     "deep-parentheses": Case(S + "[", "f(a=" + "(" * 150 + "1" + ")" * 150 + "), ", "]" + E),
     "deep-dicts": Case(S + "[", "f(a=" + "{'k': " * 150 + "1" + "}" * 150 + "), ", "]" + E),
-    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E),
+    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E, least=8205),
     "deep-quotes": Case(VALUE + "[{'k': " * 75 + "'", "']}]}, ", "'" + "}]" * 75 + ")]" + E),
 }
 

@@ -1,0 +1,30 @@
+"""Simple escapes (a backslash and one character that stand for one character), and JSON's strings."""
+
+from __future__ import annotations
+
+import re
+from json.encoder import encode_basestring  # type: ignore[attr-defined]
+
+SIMPLE = {
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
+SIMPLE_ESCAPE = r"""\\[\\'"abfnrtv]"""
+"""A pattern of all of them."""
+SAME_ESCAPE = r"""\\[\\"bfnrt]"""
+"""... of those that JSON writes and reads alike."""
+
+_ESCAPE = re.compile(r"\\(.)")
+
+
+def unescape(text: str) -> str:
+    """``text``, whose backslashes all begin simple escapes, decoded."""
+    return _ESCAPE.sub(_decoded, text) if "\\" in text else text
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    return SIMPLE[escape[1]]
+
+
+def json_string(text: str) -> str:
+    """``text`` as a JSON string, with quotes; the same as ``json.dumps(text, ensure_ascii=False)``."""
+    return str(encode_basestring(text))
