@@ -9,14 +9,21 @@ cd "$(dirname "$0")"
 OLDEST=0.26.0
 NEWEST=0.33.0
 
-python=$(scripts/test-venv)
 say() { printf '\n== %s\n' "$*"; }
+
+# Downloads and unpacking wait for each other least when they run side by side.
+serve_venv=${LFM2_FIXED_SERVE_VENV:-$PWD/.venv-serve}
+tests/e2e/setup_venv.sh "$serve_venv" >&2 &
+serving=$!
+tests/llama/setup.sh "$PWD/.llama" >&2 &
+llama=$!
+python=$(scripts/test-venv)
+wait $llama
+wait $serving
 
 say "lint and types"
 "$python" -m ruff check .
 "$python" -m mypy
-
-tests/llama/setup.sh "$PWD/.llama" >&2
 
 say "engine-free tests"
 "$python" -m pytest -q -n 2 --dist worksteal tests

@@ -135,6 +135,20 @@ def test_steps(case: Case, step: int, size: int) -> None:
     assert second <= STEP_BOUND, second
 
 
+WHOLE_BOUNDS = {
+    "escaped-quotes": 2, "calls": 4, "calls-json": 4, "calls-lines": 4, "calls-positional": 4, "numbers": 2, "deep-dicts": 8,
+}  # fmt: skip
+"""Steps for a character, at most, where a text of many small parts comes in one piece."""
+
+
+@pytest.mark.parametrize("name", WHOLE_BOUNDS)
+def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
+    """What comes in one piece is read by few matches, not part by part."""
+    case = CASES[name]
+    first, second = growth(lambda text: count_steps([text], case.dialect, case.tools), case, 8205)
+    assert max(first, second) <= WHOLE_BOUNDS[name], (first, second)
+
+
 @pytest.mark.parametrize("step", [0, 16], ids=["whole", "deltas"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_bytes(case: Case, step: int) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Sequence
+import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "e2e"))
+
+from rig import Server  # noqa: E402
+
 BUILDS = {"b10092": "10092", "b10434": "10434"}
 """The builds set up: the first has the "Invalid diff" bug."""
 
@@ -62,66 +60,19 @@ def chat(text: str, **fields: Any) -> dict[str, Any]:
     return {"model": "echo", "messages": messages, "temperature": 0, "max_tokens": tokens(text) + 20, **fields}
 
 
-class LlamaServer:
+class LlamaServer(Server):
     """A context manager: started and healthy on entry, stopped on exit."""
 
     def __init__(self, build: str, *flags: str, log: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        self.url = f"http://127.0.0.1:{self.port}"
+        program = binary(build)
+        super().__init__(
+            command=[
+                *[str(program), "-m", str(directory() / "echo.gguf"), "--alias", "echo", "--jinja"],
+                *["--host", "127.0.0.1", "-c", "16384", "-np", "2", "-t", "1"],
+                *["--no-warmup", "-ngl", "0", "--temp", "0", *flags],
+            ],
+            environment={"LD_LIBRARY_PATH": str(program.parent)},
+            log=log,
+            say=lambda sentence: None,
+        )
         self.build = build
-        self.log = log
-        self._flags: Sequence[str] = flags
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> LlamaServer:
-        program = binary(self.build)
-        command = [
-            *[str(program), "-m", str(directory() / "echo.gguf"), "--alias", "echo", "--jinja"],
-            *["--host", "127.0.0.1", "--port", str(self.port), "-c", "16384", "-np", "2", "-t", "1"],
-            *["--no-warmup", "-ngl", "0", "--temp", "0", *self._flags],
-        ]
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "LD_LIBRARY_PATH": str(program.parent)},
-            )
-        try:
-            self._wait()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _wait(self) -> None:
-        assert self._process is not None
-        for _ in range(600):
-            if self._process.poll() is not None:
-                break
-            try:
-                with urllib.request.urlopen(self.url + "/health", timeout=5) as answer:
-                    if answer.status == 200:
-                        return
-            except (OSError, urllib.error.URLError):
-                time.sleep(0.1)
-        raise RuntimeError(f"llama-server {self.build} did not start:\n{self.log.read_text(errors='replace')[-2000:]}")
-
-    def stop(self) -> None:
-        """Stop it: politely first, by force after 10 seconds."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
