@@ -189,7 +189,7 @@ def finish(results: report.Results, options: argparse.Namespace, console: Consol
         report.plot(results, options.plot)
         console.print(f"Plot: {options.plot}")
     except ImportError:
-        console.print("No plot: matplotlib is not installed (pip install matplotlib).")
+        console.print("No plot: matplotlib is not installed (pip install '.[bench]').")
     return 0
 
 
