@@ -112,9 +112,6 @@ def container(text: str, pos: int, pieces: list[str], levels: int) -> int:
     keys: set[str] | None = None  # of the innermost bracket, if it is a dict
     while True:
         if keys is None:
-            if closer and (run := _SAME_NUMBERS.match(text, pos)):
-                pieces.append(run[0])
-                pos = run.end()
             value = _ELEMENT.match(text, pos)
             if not value:
                 return ~pos
@@ -162,6 +159,9 @@ def container(text: str, pos: int, pieces: list[str], levels: int) -> int:
             return ~pos
         pieces.append(", ")
         pos = after.end()
+        if keys is None and (run := _SAME_NUMBERS.match(text, pos)):
+            pieces.append(run[0])
+            pos = run.end()
 
 
 def numbers(text: str, pos: int, pieces: list[str]) -> int:

@@ -15,6 +15,8 @@ from .plain_values import NAME
 from .source import Source
 from .state import CALL, CLOSERS, DICT, LIST, MAX_DEPTH, Block, Frame
 
+_FAR = 4096  # characters to look for a closing bracket in: without one nearby, nothing is tried
+
 _ARGUMENT = re.compile(rf"({NAME})=(?=[^=])")
 _NUMBER = re.compile(rf"{plain_values.NUMBER}(?= ?[,)\]}}])")
 _STRING = {quote: re.compile(rf"{quote}({plain_values.body(quote)}){quote}(?!{quote})") for quote in "'\""}
@@ -38,11 +40,12 @@ def short_call(block: Block) -> tuple[str, str] | None:
 def short_container(block: Block) -> str | None:
     """Take a list or a dict: its JSON text."""
     source = block.source
+    text = source.text
     start = source.pos
-    if source.base + start < block.plain_from or source.text.find(CLOSERS[source.text[start]], start) < 0:
+    if source.base + start < block.plain_from or text.find(CLOSERS[text[start]], start, start + _FAR) < 0:
         return None
     pieces: list[str] = []
-    pos = plain_values.container(source.text, start, pieces, MAX_DEPTH - len(block.frames))
+    pos = plain_values.container(text, start, pieces, MAX_DEPTH - len(block.frames))
     return "".join(pieces) if _taken(block, pos) else None
 
 

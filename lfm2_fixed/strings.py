@@ -187,7 +187,7 @@ class _Literal:
     def _take_escapes(self) -> bool:
         """Take simple escapes and the plain text after them, if there are any at the cursor."""
         source = self.source
-        if self.raw or self.format or source.ended:
+        if self.raw or self.format:
             return False
         run = _SIMPLE_RUN[self.quote].match(source.text, source.pos)
         if not run:
@@ -195,7 +195,7 @@ class _Literal:
         source.pos = run.end()
         if not self.raw_newline:
             self.raw_newline = "\n" in run[0] or "\r" in run[0]
-        self.decoder.text(unescape(run[0]))
+        self._send(unescape(run[0]))
         return True
 
     def _open(self) -> Reader[str]:
