@@ -144,7 +144,7 @@ WHOLE_BOUNDS = {
     "numbers": 1,
     "deep-dicts": 17,
 }
-"""Steps for a character, at most, where a text of many small parts comes in one piece: a third of what its readers take."""
+"""Steps for a character, at most, where a text of many parts comes in one piece: a third of what the readers take."""
 
 
 @pytest.mark.parametrize("name", WHOLE_BOUNDS)
