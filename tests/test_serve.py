@@ -260,7 +260,8 @@ def test_missing_venv(tmp_path: Path) -> None:
 def test_server_goes_with_its_starter(tmp_path: Path, number: signal.Signals) -> None:
     """Ctrl-C, TERM, and even KILL leave no server behind."""
     starter = f"""
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 sys.path.insert(0, {str(E2E)!r})
 from pathlib import Path
 from rig import Server
