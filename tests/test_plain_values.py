@@ -14,7 +14,6 @@ from lfm2_fixed import plain_values
 from lfm2_fixed.escapes import SAME_ESCAPE, unescape
 from lfm2_fixed.numbers import number_json
 
-
 digits = st.text("0123456789", max_size=9)
 
 
