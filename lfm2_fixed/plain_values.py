@@ -29,6 +29,8 @@ def body(quote: str, escape: str = SIMPLE_ESCAPE) -> str:
 NAME = "[A-Za-z_][A-Za-z0-9_]*"
 NUMBER = r"-?[0-9][0-9A-Za-z_.]*(?:(?<=[eE])[+-][0-9]+)?"
 """What may be a number: ``number_json`` says whether it is."""
+AFTER_CALL = r"[,;\]\r\n]"
+"""What shows, after a call, that the list goes on."""
 _VALUE = rf"""(?:
     (?P<same>     "{body('"', SAME_ESCAPE)}" | {SAME_NUMBER} (?![\w.]) )
   | '(?P<single>  {body("'")} )'
@@ -49,7 +51,7 @@ _CALL = re.compile(rf"({NAME}(?:\.{NAME})*)\(")
 _NAMED = re.compile(rf"({NAME})={_VALUE}", re.VERBOSE)
 _NEXT_ARGUMENT = re.compile(r" ?(?:, ?|(\)))")
 _JSON_CALL = re.compile(rf"""\{{ ?"name" ?: ?"({body('"')})" ?, ?"(?:arguments|parameters)" ?: ?(?=\{{)""")
-_GOES_ON = re.compile(r" ?(?=[,;\]\r\n])")
+_GOES_ON = re.compile(rf" ?(?={AFTER_CALL})")
 
 
 def call(text: str, pos: int, tools: Mapping[str, Sequence[str]], pieces: list[str]) -> tuple[str, int]:

@@ -11,7 +11,7 @@ import re
 
 from . import plain_values
 from .escapes import unescape
-from .plain_values import NAME
+from .plain_values import AFTER_CALL, NAME
 from .source import Source
 from .state import CALL, CLOSERS, DICT, LIST, MAX_DEPTH, Block, Frame
 
@@ -21,7 +21,7 @@ _ARGUMENT = re.compile(rf"({NAME})=(?=[^=])")
 _NUMBER = re.compile(rf"{plain_values.NUMBER}(?= ?[,)\]}}])")
 _STRING = {quote: re.compile(rf"{quote}({plain_values.body(quote)}){quote}(?!{quote})") for quote in "'\""}
 # Where the list certainly goes on after a string, by the innermost open bracket.
-_AFTER_ARGUMENT = re.compile(rf" ?(?:\) ?[,;\]\r\n]|, ?{NAME}=[^=])")
+_AFTER_ARGUMENT = re.compile(rf" ?(?:\) ?{AFTER_CALL}|, ?{NAME}=[^=])")
 _AFTER_ELEMENT = {closer: re.compile(rf" ?(?:\{closer}|, ?['\"\[(0-9{{])") for closer in "])}"}
 _AFTER_KEY = re.compile(r" ?:")
 _AFTER_ENTRY = re.compile(r" ?(?:\}|, ?['\"])")

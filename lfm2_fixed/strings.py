@@ -106,7 +106,6 @@ class _Literal:
         self.raw = "r" in prefix
         self.format = "f" in prefix
         self.start = start
-        self.quote = "'"
         self.plain = _PLAIN["'", self.format]
         self.raw_newline = False
         self.mark: int | None = None
@@ -116,7 +115,7 @@ class _Literal:
         block = self.block
         source = self.source
         delimiter = yield from self._open()
-        quote = self.quote = delimiter[0]
+        quote = delimiter[0]
         self.plain = _PLAIN[quote, self.format]
         strict = False
         block.open_quote = delimiter
@@ -130,7 +129,7 @@ class _Literal:
                 continue
             char = source.text[source.pos]
             if char == "\\":
-                if self._take_escapes():
+                if self._take_escapes(quote):
                     continue
                 escaped = yield from self._escape()
                 if self.raw and escaped[-1] in "\n\r":
@@ -184,12 +183,12 @@ class _Literal:
                 self.raw_newline = True
         return source.pos == len(source.text)
 
-    def _take_escapes(self) -> bool:
+    def _take_escapes(self, quote: str) -> bool:
         """Take simple escapes and the plain text after them, if there are any at the cursor."""
         source = self.source
         if self.raw or self.format:
             return False
-        run = _SIMPLE_RUN[self.quote].match(source.text, source.pos)
+        run = _SIMPLE_RUN[quote].match(source.text, source.pos)
         if not run:
             return False
         source.pos = run.end()
