@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lfm2_fixed.grammar import _build, structural_tag
+from lfm2_fixed.grammar.tag import _build, structural_tag
 
 START, END, STOP = "<|tool_call_start|>", "<|tool_call_end|>", "<|im_end|>"
 

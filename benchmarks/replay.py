@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any
 
-from lfm2_fixed.replay import cut_everywhere, read_stream
+from lfm2_fixed.check.replay import cut_everywhere, read_stream
 
 
 def frame(arguments: str, **more: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from gate_tools import TOOLS
 
 from lfm2_fixed.gate import CallsRefused, Gate, VerifiedCall
-from lfm2_fixed.sse import SSEDecoder
+from lfm2_fixed.wire.sse import SSEDecoder
 
 
 def chunks(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:

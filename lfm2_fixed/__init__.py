@@ -3,9 +3,9 @@
 Engine-free: nothing here imports vLLM; the plugin for it is ``lfm2_fixed.parser``.
 """
 
-from .completion import make_valid_python
-from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
-from .stream import ParseResult, PythonicStream, ToolCall, collect, parse
+from .core.events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
+from .core.make_valid import make_valid_python
+from .core.stream import ParseResult, PythonicStream, ToolCall, collect, parse
 
 __version__ = "0.1.0"
 

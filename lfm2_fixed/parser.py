@@ -20,7 +20,7 @@ def _find_package(directory: Path) -> None:
 
     vLLM executes a plugin given by its path as a module of its own, outside any package.
     """
-    if not (directory / "tool_parsers.py").is_file():
+    if not (directory / "plugin" / "parsers.py").is_file():
         raise ImportError(
             f"{directory} holds parser.py but not the rest of lfm2_fixed: "
             "give the path of parser.py inside the package's directory."
@@ -44,12 +44,15 @@ if __name__ != f"{_PACKAGE}.parser":
     _find_package(Path(__file__).resolve().parent)
 
 # Absolute imports: a lone file has no package to be relative to.
-from lfm2_fixed import tool_parsers  # noqa: E402
-from lfm2_fixed.plugin import PARSERS, register  # noqa: E402
-from lfm2_fixed.tool_parsers import Lfm2FixedToolParser, Llama4PythonicFixedToolParser  # noqa: E402
-from lfm2_fixed.vllm_compat import ToolParserManager  # noqa: E402
+from lfm2_fixed.plugin import (  # noqa: E402
+    PARSERS,
+    parsers,
+    register,
+)
+from lfm2_fixed.plugin.compat import ToolParserManager  # noqa: E402
+from lfm2_fixed.plugin.parsers import Lfm2FixedToolParser, Llama4PythonicFixedToolParser  # noqa: E402
 
 __all__ = ["Lfm2FixedToolParser", "Llama4PythonicFixedToolParser", "register"]
 
 for _name, _class_name in PARSERS.items():
-    ToolParserManager.register_module(_name, force=True, module=getattr(tool_parsers, _class_name))
+    ToolParserManager.register_module(_name, force=True, module=getattr(parsers, _class_name))

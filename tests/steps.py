@@ -111,7 +111,7 @@ _package = _load()
 
 
 def _trace(frame: FrameType, event: str, argument: Any) -> Any:
-    if frame.f_globals.get("__package__") != PACKAGE:
+    if frame.f_globals.get("__package__", "").split(".")[0] != PACKAGE:
         return None
     _Counter.steps += 1
     return _trace

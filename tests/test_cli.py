@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 import lfm2_fixed.cli as cli
 from lfm2_fixed import __version__
-from lfm2_fixed.payloads import PAYLOADS
-from lfm2_fixed.repro import EngineFree, Outcome
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.readers import EngineFree, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"

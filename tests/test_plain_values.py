@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lfm2_fixed import plain_values
-from lfm2_fixed.escapes import SAME_ESCAPE, unescape
-from lfm2_fixed.numbers import number_json
+from lfm2_fixed.core import plain_values
+from lfm2_fixed.core.escapes import SAME_ESCAPE, unescape
+from lfm2_fixed.core.numbers import number_json
 
 digits = st.text("0123456789", max_size=9)
 

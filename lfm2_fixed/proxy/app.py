@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from . import replay
+from . import as_stream as replay
 from .errors import ProxyError, UpstreamError
 from .exchange import ClientGone, Exchange, beside
 from .plan import Request, raw_text_request, read_request, whole_reply_request

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..stream import PythonicStream
-from ..tools import declared_parameters
+from ..core.stream import PythonicStream
+from ..core.tools import declared_parameters
 from .errors import ProxyError
 from .settings import Settings
 from .sse import encode_json
 
 if TYPE_CHECKING:
-    from ..schemas import Tools as SchemaTools
+    from ..gate.schemas import Tools as SchemaTools
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
 
 
 def _schemas(tools: Sequence[Any]) -> SchemaTools:
-    from ..schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
+    from ..gate.schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
 
     try:
         return Tools(tools)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from ..envelope import DIALECTS
-from ..events import ArgumentsDelta, CallEnd, CallStart, Content, Event
-from ..plain import PlainText
-from ..stream import ToolCall
+from ..core.envelope import DIALECTS
+from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
+from ..core.plain import PlainText
+from ..core.stream import ToolCall
 from .errors import UpstreamError
 from .plan import Request, bare_call, new_machine
 from .reasoning import ThinkSplitter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..stream import ToolCall
+from ..core.stream import ToolCall
 from .errors import ProxyError
 from .plan import Request
 
@@ -39,7 +39,7 @@ class Verifier:
         self._completed += 1
         if self._request.gate is None:
             return
-        from ..validate import validate  # here: it needs jsonschema, which only the gate does
+        from ..gate.validate import validate  # here: it needs jsonschema, which only the gate does
 
         issues = validate([{"name": call.name, "arguments": call.arguments}], self._request.gate)
         if issues:

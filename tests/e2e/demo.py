@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from rich.console import Console
 from rig import PLUGIN, Server, ServerError, chat_body, read_sse
 
-from lfm2_fixed.payloads import PAYLOADS, TOOLS, Payload
-from lfm2_fixed.report import all_right, print_report
-from lfm2_fixed.repro import Merged, Outcome
+from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.readers import Merged, Outcome
+from lfm2_fixed.repro.report import all_right, print_report
 
 LFM2 = [payload for payload in PAYLOADS if payload.dialect == "lfm2"]
 

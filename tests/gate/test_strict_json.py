@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lfm2_fixed.strict_json import MAX_DEPTH, MAX_DIGITS, pointer, read
+from lfm2_fixed.wire.strict_json import MAX_DEPTH, MAX_DIGITS, pointer, read
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -10,7 +10,7 @@ from typing import Any
 import xgrammar as xgr
 
 from lfm2_fixed import parse
-from lfm2_fixed.envelope import DIALECTS
+from lfm2_fixed.core.envelope import DIALECTS
 from lfm2_fixed.grammar import structural_tag
 
 START, END = DIALECTS["lfm2"].start, DIALECTS["lfm2"].ends[0]
@@ -129,7 +129,7 @@ class Writer:
         self._quotes = quotes
 
     def call(self, name: str, arguments: dict[str, Any]) -> str:
-        from lfm2_fixed.source import is_name
+        from lfm2_fixed.core.cursor import is_name
 
         pieces = [
             f"{key}={self.value(value)}" if is_name(key) else f"**{{{self.string(key)}: {self.value(value)}}}"

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from lfm2_fixed.proxy_command import proxy
+from lfm2_fixed.cli.proxy import proxy
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "proxy"

@@ -61,7 +61,7 @@ class Command:
 def command(upstream: str, *options: str) -> Iterator[Command]:
     """Start it, on a free port; stop it if it still runs."""
     process = subprocess.Popen(
-        [sys.executable, "-c", "from lfm2_fixed.proxy_command import proxy; proxy()"]
+        [sys.executable, "-c", "from lfm2_fixed.cli.proxy import proxy; proxy()"]
         + ["--upstream", upstream, "--port", "0", *options],
         cwd=ROOT,
         stderr=subprocess.PIPE,

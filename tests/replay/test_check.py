@@ -27,7 +27,7 @@ from wire import (
     sse,
 )
 
-from lfm2_fixed.check_command import check
+from lfm2_fixed.cli.check import check
 
 CALLS = [("write", '{"path": "a", "content": "é 😀 \\n"}'), ("move", '{"lat": 10.5}')]
 RETYPED = [CALLS[0], ("move", '{"lat": 10.0}')]
@@ -228,7 +228,7 @@ class Missing:
         if name.split(".")[0] == "{missing}":
             raise ImportError(name)
 sys.meta_path.insert(0, Missing())
-from lfm2_fixed.check_command import check
+from lfm2_fixed.cli.check import check
 check()
 """
     done = subprocess.run(

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames, sse
 
+from lfm2_fixed.check.replay import Cuttings, read_stream
+from lfm2_fixed.check.verdict import Beside, Fault, Verdict, judge
 from lfm2_fixed.gate import Assembled, assemble, from_response, validate
-from lfm2_fixed.replay import Cuttings, read_stream
-from lfm2_fixed.verdict import Beside, Fault, Verdict, judge
 
 WRITE = ("write", json.dumps({"path": "a.txt", "content": 'He said "no" {1: [2]}\n€'}, ensure_ascii=False))
 MOVE = ("move", '{"lat": 10.5, "steps": 3, "mode": "walk", "note": "due north", "via": [{"id": 1}]}')
@@ -251,7 +251,7 @@ def test_what_the_client_saw_is_compared_and_its_mistake_named() -> None:
     reading = read_stream(sse(frames))
     right = assemble(frames).calls
     assert judge(reading, Cuttings(), None, TOOLS, Beside(seen=right)).clean
-    from lfm2_fixed.client_mistakes import MISTAKES
+    from lfm2_fixed.check.mistakes import MISTAKES
 
     frames[-2]["choices"][0]["finish_reason"] = "tool_calls"  # so that stopping there loses something
     frames[2]["choices"][0]["delta"]["tool_calls"] += frames.pop(3)["choices"][0]["delta"]["tool_calls"]

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire import chat_frames, messages_frames, responses_frames, sse
 
-from lfm2_fixed.capture import UnusableInput, read_capture
-from lfm2_fixed.replay import cut_everywhere, read_stream
-from lfm2_fixed.sse import SSEDecoder, SSEvent
+from lfm2_fixed.check.capture import UnusableInput, read_capture
+from lfm2_fixed.check.replay import cut_everywhere, read_stream
+from lfm2_fixed.wire.sse import SSEDecoder, SSEvent
 
 CALLS = [("write", json.dumps({"path": "é.txt", "content": "€ 😀 \n" * 5}, ensure_ascii=False)), ("move", '{"lat": 1}')]
 CLEAN = sse(chat_frames(CALLS, cuts=range(0, 90, 4)))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder as OpenAIDecoder
 
-from lfm2_fixed.sse import SSEDecoder, SSEvent
+from lfm2_fixed.wire.sse import SSEDecoder, SSEvent
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n"), max_size=12)
 LINES = st.one_of(

@@ -117,7 +117,7 @@ def test_built_deltas_equal_validated_ones() -> None:
     from vllm.tool_parsers.abstract_tool_parser import DeltaMessage
     from vllm.tool_parsers.utils import DeltaFunctionCall, DeltaToolCall
 
-    from lfm2_fixed import vllm_compat
+    from lfm2_fixed.plugin import compat as vllm_compat
 
     first = DeltaToolCall(
         id="i", type="function", index=3, function=DeltaFunctionCall(name="f", arguments='{"a": 1')

@@ -68,10 +68,10 @@ def shown(result: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def lines_of(package: Path) -> list[str]:
-    file = package / "tool_parsers.py"
+    file = package / "plugin" / "parsers.py"
     return [
-        f"lfm2_fixed.tool_parsers Lfm2FixedToolParser {file}",
-        f"lfm2_fixed.tool_parsers Llama4PythonicFixedToolParser {file}",
+        f"lfm2_fixed.plugin.parsers Lfm2FixedToolParser {file}",
+        f"lfm2_fixed.plugin.parsers Llama4PythonicFixedToolParser {file}",
     ]
 
 
@@ -128,7 +128,7 @@ def test_by_entry_point_after_installation(tmp_path: Path) -> None:
     import os, sys
     from vllm.plugins import load_general_plugins
     load_general_plugins()
-    assert "lfm2_fixed.plugin" in sys.modules and "lfm2_fixed.tool_parsers" not in sys.modules
+    assert "lfm2_fixed.plugin" in sys.modules and "lfm2_fixed.plugin.parsers" not in sys.modules
     """
     result = python(textwrap.dedent(code) + SHOW, site, cwd=tmp_path)
     assert shown(result) == lines_of(site / "lfm2_fixed")
@@ -147,7 +147,7 @@ def test_loading_again_in_one_process() -> None:
     lfm2_fixed.plugin.register()
     served.load()
     assert {name: ToolParserManager.get_tool_parser(name) for name in served.NAMES.values()} == before
-    assert before["lfm2_fixed"] is sys.modules["lfm2_fixed.tool_parsers"].Lfm2FixedToolParser
+    assert before["lfm2_fixed"] is sys.modules["lfm2_fixed.plugin.parsers"].Lfm2FixedToolParser
 
 
 def test_parser_file_alone(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_several_cuts(split_delta: Any) -> None:
 
 
 def test_other_deltas_are_split_as_before(split_delta: Any) -> None:
-    from lfm2_fixed import vllm_compat
+    from lfm2_fixed.plugin import compat as vllm_compat
 
     started = vllm_compat.delta("text", [vllm_compat.first_delta(0, "i", "f", "{}")])
     later = vllm_compat.delta("", [vllm_compat.arguments_delta(0, "1")])

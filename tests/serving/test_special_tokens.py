@@ -79,7 +79,7 @@ def test_none_behind_a_reasoning_parser(api: Any) -> None:
 
 def test_special_tokens_of_this_tokenizer() -> None:
     """Those that have no role count too, and sentinels never do."""
-    from lfm2_fixed import vllm_compat
+    from lfm2_fixed.plugin import compat as vllm_compat
 
     known = vllm_compat.vocabulary(served.tokenizer("llama4"), "llama4")
     assert "<|fim_pre|>" in known.special
@@ -90,7 +90,7 @@ def test_special_tokens_of_this_tokenizer() -> None:
 
 def test_special_tokens_of_a_tokenizer_that_cannot_be_remembered() -> None:
     """Any object with ``get_vocab`` will do, also one that is neither hashable nor weakly referable."""
-    from lfm2_fixed import vllm_compat
+    from lfm2_fixed.plugin import compat as vllm_compat
 
     class Bare:
         __slots__ = ()

@@ -1,0 +1,1 @@
+"""What a captured stream proves about the model, the server and the client."""

@@ -1,0 +1,335 @@
+"""The command ``lfm2-fixed check``: were the calls of a stream corrupted, and by whom?"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from ..check.capture import Capture, UnusableInput, read_capture
+from ..check.replay import Cuttings, Reading, cut_everywhere, read_stream
+from ..check.verdict import Beside, Finding, Verdict, judge
+from ..gate.schemas import ToolsError
+from ..gate.validate import as_call
+from ..wire.assemble import Assembled, from_response
+
+CLEAN, CORRUPTED, UNUSABLE = 0, 1, 2
+"""The exit statuses."""
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
+
+
+@click.command()
+@click.argument("capture", type=_FILE, required=False)
+@click.option(
+    "--tools",
+    "request_file",
+    type=_FILE,
+    required=True,
+    metavar="REQUEST.JSON",
+    help="The request that was sent, or its list of tools alone.",
+)
+@click.option("--whole", "whole_file", type=_FILE, help="The response to the same request without streaming.")
+@click.option("--expect-calls", type=click.IntRange(0), metavar="N", help="How many calls there must be.")
+@click.option(
+    "--seen",
+    "seen_file",
+    type=_FILE,
+    metavar="CALLS.JSON",
+    help="What your client made of the stream: its calls, or the message with them.",
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["lfm2", "llama4"]),
+    help="How the model writes calls: compare with its own text as well, from the log "
+    "probabilities of the whole response or from --raw.",
+)
+@click.option("--raw", "raw_file", type=_FILE, metavar="TEXT", help="What the model itself wrote.")
+@click.option("--live", "url", metavar="URL", help="Send the request to this server, streamed and not.")
+@click.option("--model", metavar="M", help="With --live: the model, if not the one in the request.")
+@click.option("--api-key", envvar="OPENAI_API_KEY", metavar="KEY", help="With --live; or OPENAI_API_KEY.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --live: how long to wait for the next byte.",
+)
+@click.option(
+    "--save",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("."),
+    metavar="DIR",
+    help="With --live: where to keep both captures (default: here).",
+)
+@click.option(
+    "--random",
+    "random_cuttings",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Readings in random pieces.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For the random pieces.")
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
+def check(
+    capture: Path | None,
+    request_file: Path,
+    whole_file: Path | None,
+    expect_calls: int | None,
+    seen_file: Path | None,
+    dialect: Literal["lfm2", "llama4"] | None,
+    raw_file: Path | None,
+    url: str | None,
+    model: str | None,
+    api_key: str | None,
+    timeout: float,
+    directory: Path,
+    random_cuttings: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find out whether a stream's tool calls were corrupted, and by whom.
+
+    CAPTURE is what `curl -N` wrote (- for standard input); with --live none is needed.  The stream is
+    put together cut at every byte offset, checked against the tools' schemas and compared with whatever
+    else is given.
+
+    Exit status: 0 clean, 1 corrupted, 2 unusable input.
+    """
+    if (capture is None) == (url is None):
+        raise click.UsageError("give either a CAPTURE or --live URL")
+    logging.getLogger("lfm2_fixed").addHandler(logging.NullHandler())  # the verdict says it
+    if raw_file is not None and dialect is None:
+        raise click.UsageError("--raw needs --dialect")
+    try:
+        request = _request(request_file)
+        whole: bytes | None = None
+        whole_error = None
+        cut = None
+        if url is not None:
+            stream, cut, whole, whole_error = _live(
+                url, request, model, api_key, timeout, directory, logprobs=dialect is not None, quiet=as_json
+            )
+            sampled = request.get("temperature", 0) != 0
+        else:
+            assert capture is not None
+            stream = read_capture(_bytes(capture))
+            sampled = request.get("temperature") != 0
+        if whole_file is not None:
+            whole = _bytes(whole_file)
+        wholes = {} if whole is None else _whole(whole)
+        raw = _bytes(raw_file).decode("utf-8", "replace") if raw_file else None
+        unread = None
+        if dialect is not None and raw is None:
+            raw = None if whole is None else model_text(whole)
+            if raw is None:
+                unread = "What the model itself wrote is not known: the whole response has no log probabilities."
+        seen = None if seen_file is None else _seen(seen_file)
+        reading = read_stream(stream.data)
+        _usable(reading)
+        cuttings = _cut(stream.data, random_cuttings, seed)
+        beside = Beside(wholes, whole_error, raw, dialect or "lfm2", seen, expect_calls, sampled)
+        verdict = judge(reading, cuttings, cut or stream.cut, request["tools"], beside)
+    except UnusableInput as error:
+        _unusable(str(error), as_json)
+    except ToolsError as error:
+        _unusable(f"The declared tools cannot be used: {error}.", as_json)
+    except ImportError as error:
+        _unusable(str(error), as_json)
+    if unread:
+        verdict = Verdict(verdict.findings, (*verdict.notes, unread), verdict.summary)
+    if as_json:
+        click.echo(json.dumps({**verdict.as_json(), **_counts(stream.data, reading, cuttings, seed)}, indent=2))
+    else:
+        _print(verdict, stream.data, reading, cuttings, seed)
+    sys.exit(CLEAN if verdict.clean else CORRUPTED)
+
+
+def _unusable(sentence: str, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"clean": None, "error": sentence}))
+    click.echo(f"lfm2-fixed check: {_printable(sentence)}", err=True)
+    sys.exit(UNUSABLE)
+
+
+def _bytes(path: Path) -> bytes:
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnusableInput(f"{path} cannot be read ({error.strerror}).") from error
+
+
+def _json(path: Path, what: str) -> Any:
+    try:
+        return json.loads(_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise UnusableInput(f"{what} {path} is not JSON ({error}).") from error
+
+
+def _request(path: Path) -> dict[str, Any]:
+    document = _json(path, "The request")
+    request = {"tools": document} if isinstance(document, list) else document
+    if not isinstance(request, dict) or not isinstance(request.get("tools"), list) or not request["tools"]:
+        raise UnusableInput(f"{path} declares no tools: give the request that was sent, or its list of tools.")
+    return request
+
+
+def _whole(raw: bytes) -> dict[int, Assembled]:
+    try:
+        document = json.loads(raw)
+        choices = document.get("choices") if isinstance(document, dict) else None
+        numbers = [c.get("index", 0) for c in choices if isinstance(c, dict)] if isinstance(choices, list) else [0]
+        turns = {number: from_response(document, choice=number) for number in numbers}
+    except (ValueError, RecursionError) as error:
+        raise UnusableInput(f"The whole response cannot be used ({error}).") from error
+    if not turns:
+        raise UnusableInput("The whole response cannot be used (it has no choice).")
+    for turn in turns.values():
+        if any(problem.kind == "error" for problem in turn.problems):
+            raise UnusableInput(f"The whole response is an error: {turn.problems[0].message}.")
+    return turns
+
+
+def model_text(whole: bytes) -> str | None:
+    """What the model wrote, token by token, from the log probabilities of a whole chat response."""
+    try:
+        tokens = json.loads(whole)["choices"][0]["logprobs"]["content"]
+        pieces = [bytes(t["bytes"]) if t.get("bytes") else t["token"].encode() for t in tokens]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    return b"".join(pieces).decode("utf-8", "replace")
+
+
+def _seen(path: Path) -> list[Any]:
+    """The calls in a list, a message or a response."""
+    document = _json(path, "What the client saw,")
+    if isinstance(document, dict):
+        for key in ("tool_calls", "calls"):
+            if isinstance(document.get(key), list):
+                document = document[key]
+                break
+    try:
+        if isinstance(document, list):
+            return [as_call(call) for call in document]
+        return list(from_response(document))
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"{path} holds no calls ({error}).") from error
+
+
+def _usable(reading: Reading) -> None:
+    if not reading.events:
+        raise UnusableInput(
+            "The capture has no server-sent event (no `data:` line closed by an empty line): was the request "
+            'sent with "stream": true, and the output of curl -N kept as it was?'
+        )
+    if not reading.chunks or not any(turn.protocol or turn.problems for turn in reading.turns.values()):
+        raise UnusableInput(
+            f"None of the capture's {len(reading.events)} events is a chunk of Chat Completions, Responses or Messages."
+        )
+
+
+def _live(
+    url: str,
+    request: Mapping[str, Any],
+    model: str | None,
+    api_key: str | None,
+    timeout: float,
+    directory: Path,
+    *,
+    logprobs: bool,
+    quiet: bool,
+) -> tuple[Capture, str | None, bytes | None, str | None]:
+    from ..check.live import ask, endpoint, prepared
+
+    address = endpoint(url, request)
+    body = prepared(request, model, logprobs=logprobs, address=address)
+    headers = {}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    if address.endswith("/messages"):
+        headers |= {"anthropic-version": "2023-06-01", **({"x-api-key": api_key} if api_key else {})}
+    answers = ask(address, body, headers=headers, timeout=timeout)
+    stamp = time.strftime("check-%Y%m%d-%H%M%S")
+    kept = [(directory / f"{stamp}.sse", answers.stream)]
+    if answers.whole is not None:
+        kept.append((directory / f"{stamp}.json", answers.whole))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, content in kept:
+            path.write_bytes(content)
+    except OSError as error:
+        raise UnusableInput(f"The captures cannot be saved in {directory} ({error.strerror}).") from error
+    if not quiet:
+        click.echo(f"Saved: {', '.join(str(path) for path, _ in kept)}", err=True)
+    return read_capture(answers.stream), answers.cut, answers.whole, answers.whole_error
+
+
+def _cut(data: bytes, random_cuttings: int, seed: int) -> Cuttings:
+    total = len(data) * (1 + random_cuttings)
+    if total < 4_000_000 or not sys.stderr.isatty():
+        return cut_everywhere(data, random_cuttings=random_cuttings, seed=seed)
+    with click.progressbar(length=total, label="Cutting", file=sys.stderr, update_min_steps=total // 200) as bar:
+        return cut_everywhere(data, random_cuttings=random_cuttings, seed=seed, progress=bar.update)
+
+
+def _counts(data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> dict[str, Any]:
+    return {
+        "bytes": len(data),
+        "events": len(reading.events),
+        "calls": {choice: [call.name for call in turn] for choice, turn in reading.turns.items()},
+        "cuttings": {
+            "offsets": cuttings.offsets,
+            "kinds": cuttings.kinds,
+            "random": cuttings.random,
+            "seed": seed,
+        },
+    }
+
+
+def _print(verdict: Verdict, data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> None:
+    click.echo(_printable(verdict.summary))
+    for finding in verdict.findings:
+        click.echo()
+        _print_finding(finding)
+    click.echo()
+    for note in verdict.notes:
+        click.echo(f"Note: {_printable(note)}")
+    same = "always with the same result" if not cuttings.disagreements else "not always with the same result"
+    click.echo(
+        f"Read: {len(data):,} bytes, {len(reading.events):,} events; cut at each of {cuttings.offsets:,} byte offsets "
+        f"({cuttings.kinds:,} kinds of cut) and {cuttings.random} times in random pieces (seed {seed}), {same}."
+    )
+
+
+def _print_finding(finding: Finding) -> None:
+    where = [] if finding.call is None else [f"call {finding.call}"]
+    if finding.choice:
+        where.append(f"choice {finding.choice}")
+    if finding.pointer:
+        where.append(f"at {finding.pointer}")
+    if finding.offset is not None:
+        where.append(f"byte {finding.offset:,}")
+    certainty = "" if finding.shown else " (likely)"
+    click.echo(f"{finding.fault}{certainty}: {finding.code}{' in ' + ', '.join(where) if where else ''}")
+    click.echo(f"  {_printable(finding.message)}")
+    if finding.expected is not None:
+        click.echo(f"  expected: {_printable(finding.expected)}")
+    if finding.got is not None:
+        click.echo(f"  got:      {_printable(finding.got)}")
+
+
+def _printable(text: str) -> str:
+    """A model's text without what would move a terminal's cursor or cannot be encoded."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -1,0 +1,1 @@
+"""The machine: text in, events out.  Standard library only, no I/O."""

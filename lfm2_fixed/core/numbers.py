@@ -1,0 +1,73 @@
+"""Numbers: exact, as JSON.
+
+number  := [+-]? (integer | float)
+integer := decimal digits (leading zeros allowed) | 0x… | 0o… | 0b…, with ``_`` between digits
+float   := as in Python; written as Python's ``repr``
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .cursor import Reader, Source
+
+MAX_DIGITS = 4000
+"""A longer number is malformed: integers are converted, and that is not linear."""
+
+SAME_NUMBER = (
+    r"(?:-?[1-9][0-9]{0,99}|0"
+    r"|-?(?=[0-9.]{3,16}(?![0-9.]))(?:[1-9][0-9]*|0(?=\.(?!0000)))\.(?:0|[0-9]*[1-9]))"
+)
+"""A pattern of numbers whose JSON text is the same.  Digits around a point: 15 at most, which ``repr`` keeps."""
+
+_RUN = re.compile(r"[\w.]+")
+_BEFORE_SIGN = re.compile(r"[0-9][0-9_.]*[eE]|\.[0-9][0-9_]*[eE]")
+_DECIMAL = re.compile(r"[0-9](?:_?[0-9])*")
+_BASED = re.compile(r"0(?:[xX](?:_?[0-9a-fA-F])+|[oO](?:_?[0-7])+|[bB](?:_?[01])+)")
+_FLOAT = re.compile(
+    r"(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
+)
+_LIMIT = 10**MAX_DIGITS
+
+
+def read_number(source: Source) -> Reader[str]:
+    """Take a run that looks like an unsigned number; ``number_json`` says whether it is one."""
+    token = ""
+    while True:
+        run = _RUN.match(source.text, source.pos)
+        if run:
+            token += run[0]
+            source.pos = run.end()
+            if len(token) > 2 * MAX_DIGITS + 16:  # underscores, exponent
+                return ""
+        if source.pos == len(source.text) and not source.ended:
+            yield
+        elif source.text[source.pos : source.pos + 1] in ("+", "-") and _BEFORE_SIGN.fullmatch(token):
+            token += source.text[source.pos]
+            source.pos += 1
+        else:
+            return token
+
+
+def number_json(token: str, sign: str = "") -> str | None:
+    """The JSON text of a Python number, or None if it is none or has no JSON form (``1e999``)."""
+    negative = "-" if sign == "-" else ""
+    if _DECIMAL.fullmatch(token):
+        digits = token.replace("_", "")
+        if len(digits) > MAX_DIGITS:
+            return None
+        digits = digits.lstrip("0")
+        return negative + digits if digits else "0"
+    if _BASED.fullmatch(token):
+        value = int(token, 0)
+        if value >= _LIMIT:
+            return None
+        try:
+            return negative + str(value) if value else "0"
+        except ValueError:  # the interpreter's own limit on digits may be lower
+            return None
+    if _FLOAT.fullmatch(token) and (len(token) <= MAX_DIGITS or sum(map(str.isdigit, token)) <= MAX_DIGITS):
+        number = float(token)
+        return negative + repr(number) if math.isfinite(number) else None
+    return None

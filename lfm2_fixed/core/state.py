@@ -1,0 +1,82 @@
+"""What the readers of one block share: the text, the open brackets, the call being read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from .cursor import Source
+from .writer import ArgumentsWriter
+
+CALL = "call"  # the arguments of ``name(``
+OBJECT = "object"  # a call in JSON form
+LIST = "list"  # ``[`` and, once known, a tuple or a set
+PAREN = "paren"  # ``(`` until it is known to be a tuple
+BRACE = "brace"  # ``{`` until it is known to be a dict or a set
+DICT = "dict"
+
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
+MAX_DEPTH = 200  # levels of nesting in one call
+
+
+class Frame:
+    """One open bracket."""
+
+    __slots__ = ("kind", "closer", "json_close", "at_key", "keys", "merged", "comma", "mark")
+
+    def __init__(self, kind: str, closer: str, *, json_close: str = "") -> None:
+        self.kind = kind
+        self.closer = closer  # the bracket that closes it in the source
+        self.json_close = json_close  # ... and in the JSON text, if the value reader writes it
+        self.at_key = kind in (BRACE, DICT, OBJECT)  # the current element is, or may be, a key
+        self.keys: set[str] = set()  # of a dict or a call, as JSON text
+        self.merged = False  # a dict whose entries are the call's arguments
+        self.comma = False  # a comma was read; it is written before the next element, if any
+        self.mark = 0  # where the hold of an undecided bracket or a key began
+
+
+class Malformed(Exception):
+    """The call has no JSON form.  ``at``: the offset from where to look for where the list goes on."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+class EndOfBlock(Exception):
+    """The block ended inside a call; ``in_string``: inside an open string."""
+
+    def __init__(self, in_string: bool = False) -> None:
+        self.in_string = in_string
+
+
+class Block:
+    """The state of one block."""
+
+    def __init__(
+        self,
+        source: Source,
+        out: ArgumentsWriter,
+        tools: Mapping[str, Sequence[str]],
+        *,
+        python_only: bool,
+        newline_ends: bool,
+    ) -> None:
+        self.source = source
+        self.out = out
+        self.tools = tools  # declared tools: parameter names in order
+        self.in_list = False  # inside [ ] rather than calls one after the other
+        self.newline_ends = newline_ends  # a newline after the list ends the block (Llama 4)
+        self.frames: list[Frame] = []  # open brackets of the current call, outermost first
+        self.parameters: Sequence[str] | None = None  # of the current call's tool, if declared
+        self.positional = 0  # positional arguments of the current call so far
+        self.named = False  # a named argument was given
+        # Inside a string: takes what is next if it is plain text, as most is.  True: no need to resume the reader.
+        self.fast_lane: Callable[[], bool] | None = None
+        self.open_quote = ""  # the delimiter of the string being read
+        self.python_only = python_only  # strings close by Python's rule alone
+        self.speculate_from = 0  # no look-ahead of unbounded length before this offset
+        self.plain_from = 0  # no attempt to read a whole call or container at once before this offset
+
+    def unexpected(self, char: str) -> Exception:
+        """The error for a character (``""``: the block's end) that the grammar does not allow here."""
+        return Malformed(self.source.offset) if char else EndOfBlock()

@@ -1,0 +1,96 @@
+"""What parsers made of the payloads, for people: a table, and what was expected where they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .payloads import Payload
+from .readers import Outcome
+
+Outcomes = Mapping[str, Mapping[str, Outcome]]
+"""By payload id, then by way of reading."""
+
+_SHORT = {"1 char": "1", "3 chars": "3", "7 chars": "7", "tokens": "tok"}
+
+
+def right(payload: Payload, outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether every way of reading gave what the payload says."""
+    return all(outcome.matches(payload) for outcome in outcomes.values())
+
+
+def all_right(payloads: Sequence[Payload], outcomes: Outcomes) -> bool:
+    """Whether all payloads were read right in every way."""
+    return all(right(payload, outcomes[payload.id]) for payload in payloads)
+
+
+def print_report(
+    console: Console, payloads: Sequence[Payload], parsers: Mapping[str, Outcomes], *, details: bool = True
+) -> None:
+    """Print the table, the differences (with ``details``) and one line of sums for each parser."""
+    console.print(_table(payloads, parsers))
+    if details:
+        for line in _details(payloads, parsers):
+            console.print(Text(line), soft_wrap=True)
+    for name, outcomes in parsers.items():
+        count = sum(right(payload, outcomes[payload.id]) for payload in payloads)
+        style = "bold green" if count == len(payloads) else "bold red"
+        console.print(Text(f"{name}: {count} of {len(payloads)} payloads right in every way", style))
+
+
+def _table(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("payload", no_wrap=True)
+    for name, outcomes in parsers.items():
+        ways = [_SHORT.get(way, way).ljust(3) for way in next(iter(outcomes.values()))]
+        table.add_column(f"{name.split()[0]}\n{' '.join(ways)}", no_wrap=True)
+    for payload in payloads:
+        cells = []
+        for outcomes in parsers.values():
+            cell = Text()
+            for way, outcome in outcomes[payload.id].items():
+                mark, style = ("ok", "green") if outcome.matches(payload) else ("NO", "bold red")
+                cell.append(mark.ljust(max(3, len(_SHORT.get(way, way))) + 1), style)
+            cells.append(cell)
+        table.add_row(payload.id, *cells)
+    return table
+
+
+def _details(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> Iterator[str]:
+    for payload in payloads:
+        if all(right(payload, outcomes[payload.id]) for outcomes in parsers.values()):
+            continue
+        yield ""
+        yield f"{payload.id}: {payload.about}"
+        yield f"  text      {_line(payload.text)}"
+        calls = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in payload.calls]
+        yield f"  expected  {_show(Outcome(tuple(calls), payload.content))}"
+        for name, outcomes in parsers.items():
+            # Ways with the same result share a line.
+            ways: dict[Outcome, list[str]] = {}
+            for way, outcome in outcomes[payload.id].items():
+                if not outcome.matches(payload):
+                    ways.setdefault(outcome, []).append(way)
+            for outcome, names in ways.items():
+                yield f"  {name}, {', '.join(names)}"
+                yield f"    got     {_show(outcome)}"
+    yield ""
+
+
+def _show(outcome: Outcome) -> str:
+    if outcome.error:
+        return f"an error: {_line(outcome.error)}"
+    parts = [f"{name} {_line(arguments)}" for name, arguments in outcome.calls]
+    if outcome.content.strip():
+        parts.append(f"content {_line(json.dumps(outcome.content, ensure_ascii=False))}")
+    return "; ".join(parts) or "nothing"
+
+
+def _line(text: str) -> str:
+    """On one line, and not too long for a terminal."""
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return text if len(text) <= 400 else f"{text[:300]} … ({len(text)} characters)"

@@ -1,0 +1,135 @@
+"""Payloads through a running server: directly, and by way of the proxy in each mode.
+
+Used by ``lfm2-fixed repro --llama-url``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import httpx
+
+from ..proxy.background import running
+from ..proxy.settings import Settings
+from ..proxy.sse import EventDecoder
+from .payloads import TOOLS, Payload
+from .readers import Outcome
+
+Prompt = Callable[[Payload], str]
+
+
+def instruction(payload: Payload) -> str:
+    """What makes a real model write the payload's calls, as a rule."""
+    calls = "\n".join(f"- {name}: {json.dumps(arguments, ensure_ascii=False)}" for name, arguments in payload.calls)
+    return (
+        "Call the following tools, in one go and with exactly these arguments (given as JSON), and say nothing else.\n"
+        + calls
+    )
+
+
+def server_readings(
+    url: str,
+    payloads: Sequence[Payload],
+    *,
+    prompt: Prompt = instruction,
+    calls_only: bool = True,
+    api_key: str | None = None,
+    max_tokens: int = 1024,
+    timeout: float = 300.0,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> dict[str, dict[str, dict[str, Outcome]]]:
+    """What a client receives: by way (``direct``, ``buffer``, ``ours: parse``), payload id, ``stream`` or ``whole``.
+
+    ``url``: the server's base URL.  ``prompt``: the user message for a payload.  ``calls_only``: a model's
+    words beside the calls do not count.  ``say`` is told of progress.  Raises httpx.TransportError where the
+    server cannot be reached, ValueError for a bad URL.
+    """
+    base = url.rstrip("/").removesuffix("/v1")
+    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    readings: dict[str, dict[str, dict[str, Outcome]]] = {}
+    with ExitStack() as stack:
+        # A server may close a connection after an error in a stream without saying so: use none twice.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        client = stack.enter_context(httpx.Client(headers=headers, timeout=timeout, limits=limits, trust_env=False))
+        model = _model(client, base)
+        fronts = {
+            "direct": base,
+            "buffer": stack.enter_context(running(Settings(base, mode="buffer"))),
+            "ours: parse": stack.enter_context(running(Settings(base, mode="parse"))),
+        }
+        for name, front in fronts.items():
+            readings[name] = {}
+            for payload in payloads:
+                say(f"{name}: {payload.id}")
+                request = {
+                    "model": model,
+                    "messages": [{"role": "user", "content": prompt(payload)}],
+                    "tools": TOOLS,
+                    "temperature": 0,
+                    "max_tokens": max_tokens,
+                }
+                outcomes = {
+                    way: _ask(client, front, {**request, "stream": way == "stream"}) for way in ("stream", "whole")
+                }
+                if calls_only:
+                    outcomes = {
+                        way: Outcome(outcome.calls, payload.content, outcome.error) for way, outcome in outcomes.items()
+                    }
+                readings[name][payload.id] = outcomes
+    return readings
+
+
+def _model(client: httpx.Client, base: str) -> str:
+    """The name of the model that is served."""
+    answer = client.get(base + "/v1/models")
+    try:
+        return str(answer.json()["data"][0]["id"])
+    except (ValueError, LookupError, TypeError):
+        return "default"
+
+
+def _ask(client: httpx.Client, base: str, request: Mapping[str, Any]) -> Outcome:
+    try:
+        answer = client.post(base + "/v1/chat/completions", json=request)
+    except httpx.TransportError as error:
+        return Outcome(error=f"{type(error).__name__}: {error}")
+    if answer.status_code != 200:
+        return Outcome(error=f"HTTP {answer.status_code}: {_message(answer.text)}")
+    if not request["stream"]:
+        message = answer.json()["choices"][0]["message"]
+        calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or []]
+        return Outcome(tuple(calls), message.get("content") or "")
+    decoder = EventDecoder()
+    content = ""
+    streamed: dict[int, list[str]] = {}
+    done = False
+    for event in [*decoder.feed(answer.content), *decoder.finish()]:
+        if event.name == "comment":
+            continue
+        if event.data == b"[DONE]":
+            done = True
+            break
+        chunk = json.loads(event.data)
+        if event.name == "error" or "error" in chunk:
+            return Outcome(error=_message(event.data.decode()))
+        for choice in chunk["choices"]:
+            content += choice["delta"].get("content") or ""
+            for call in choice["delta"].get("tool_calls") or []:
+                entry = streamed.setdefault(call["index"], ["", ""])
+                entry[0] += call["function"].get("name") or ""
+                entry[1] += call["function"].get("arguments") or ""
+    if not done:
+        return Outcome(error="the stream ended without [DONE]")
+    return Outcome(tuple((name, text) for name, text in streamed.values()), content)
+
+
+def _message(text: str) -> str:
+    """The message of an error in JSON, or the text's beginning."""
+    try:
+        value = json.loads(text)
+        return str(value.get("error", value)["message"])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return text[:200]
