@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 from ..core.stream import parse
 from ..gate.schemas import Tools
 from ..gate.validate import Code, Issue, validate

@@ -21,7 +21,7 @@ except ImportError as missing:
     raise SystemExit(f"lfm2-fixed: {missing.name} is not installed; run: pip install 'lfm2-fixed[cli]'") from None
 
 from .. import __version__
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallAborted, CallStart, Event
 from ..core.stream import PythonicStream, collect
 from ..core.tools import declared_parameters

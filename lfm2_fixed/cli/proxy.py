@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -12,59 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from .calls import BlockReader, Opening, bare_list_opens, block_opens
+from .block import BlockReader, Opening, bare_list_opens, block_opens
 from .content import BLANKS, ContentWriter
 from .cursor import Source
+from .dialects import Dialect
 from .events import Event
 from .sentinels import Sentinels, is_sentinel
 from .state import Block
 from .tools import Tools, declared_parameters
 from .writer import ArgumentsWriter, Counter
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a model family marks tool calls."""
-
-    name: str
-    start: str
-    """The sentinel that opens a block."""
-    ends: tuple[str, ...]
-    """The sentinels that end one; the first is the one the model pairs with ``start``."""
-    special_tokens: tuple[str, ...]
-    """Other special tokens of the family's tokenizers."""
-    bare_lists: bool = False
-    """A list may stand without sentinels."""
-    echoes: bool = False
-    """The model may repeat a block after its end."""
-
-
-DIALECTS = {
-    "lfm2": Dialect(
-        "lfm2",
-        "<|tool_call_start|>",
-        ("<|tool_call_end|>",),
-        (
-            "<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|fim_pre|>", "<|fim_mid|>", "<|fim_suf|>",
-            "<|im_start|>", "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>",
-            "<|tool_response_start|>", "<|tool_response_end|>",
-        ),
-        echoes=True,
-    ),
-    "llama4": Dialect(
-        "llama4",
-        "<|python_start|>",
-        ("<|python_end|>", "<|eom|>", "<|eot|>"),
-        (
-            "<|begin_of_text|>", "<|end_of_text|>", "<|header_start|>", "<|header_end|>", "<|step|>",
-            "<|finetune_right_pad|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
-        ),
-        bare_lists=True,
-    ),
-}  # fmt: skip
 
 _SLICE = 4096
 """Characters read at once: what a block leaves unread is read again, so it must not be much."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-from .calls import BlockReader, block_opens
+from .block import BlockReader, block_opens
 from .cursor import Reader, Source
 from .state import BRACE, LIST, PAREN, Block, EndOfBlock, Malformed
 from .writer import ArgumentsWriter, Counter

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .envelope import DIALECTS, Envelope
+from .dialects import DIALECTS
+from .envelope import Envelope
 from .events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from .tools import Tools
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from ..core.cursor import is_name
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 from . import automata
 from .rules import (
     IDENTIFIER,

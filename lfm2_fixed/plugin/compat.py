@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any, NamedTuple
 
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 
 OLDEST = "0.26.0"
 

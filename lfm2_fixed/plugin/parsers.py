@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 from uuid import uuid4
 
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallStart, Content, Event
 from ..core.plain import PlainText
 from ..core.stream import PythonicStream, parse

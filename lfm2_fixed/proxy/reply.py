@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from ..core.envelope import DIALECTS
+from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.plain import PlainText
 from ..core.stream import ToolCall

@@ -10,7 +10,7 @@ from typing import Any
 import xgrammar as xgr
 
 from lfm2_fixed import parse
-from lfm2_fixed.core.envelope import DIALECTS
+from lfm2_fixed.core.dialects import DIALECTS
 from lfm2_fixed.grammar import structural_tag
 
 START, END = DIALECTS["lfm2"].start, DIALECTS["lfm2"].ends[0]
