@@ -21,7 +21,7 @@ from .dialects import Dialect
 from .events import Event
 from .sentinels import Sentinels, is_sentinel
 from .state import Block
-from .tools import Tools, declared_parameters
+from .tools import Declared, Tools
 from .writer import ArgumentsWriter, Counter
 
 _SLICE = 4096
@@ -44,7 +44,7 @@ class Envelope:
         whole: bool,
     ) -> None:
         self._dialect = dialect
-        self._tools = declared_parameters(tools)
+        self._tools = Declared(tools)
         self._content = ContentWriter(events)
         self._new_writer = partial(ArgumentsWriter, events, Counter(), whole=whole)
         self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))

@@ -89,6 +89,8 @@ def _arguments(text: str, pos: int, parameters: Sequence[str], pieces: list[str]
             positional += 1
         if not value or name in names:
             return ~pos
+        if positional and value[0].endswith("{"):
+            return ~pos  # it may be a lone object
         pieces.append(f"{', ' if names else '{'}{json_string(name)}: ")
         names.add(name)
         if value.lastgroup == "opening":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from .cursor import Source
+from .tools import Declared
 from .writer import ArgumentsWriter
 
 CALL = "call"  # the arguments of ``name(``
@@ -56,7 +57,7 @@ class Block:
         self,
         source: Source,
         out: ArgumentsWriter,
-        tools: Mapping[str, Sequence[str]],
+        tools: Declared,
         *,
         python_only: bool,
         newline_ends: bool,
