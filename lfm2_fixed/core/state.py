@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from .cursor import Source
@@ -13,10 +14,6 @@ LIST = "list"  # ``[`` and, once known, a tuple or a set
 PAREN = "paren"  # ``(`` until it is known to be a tuple
 BRACE = "brace"  # ``{`` until it is known to be a dict or a set
 DICT = "dict"
-
-CLOSERS = {"(": ")", "[": "]", "{": "}"}
-
-MAX_DEPTH = 200  # levels of nesting in one call
 
 
 class Frame:
@@ -66,6 +63,7 @@ class Block:
         self.tools = tools  # declared tools: parameter names in order
         self.in_list = False  # inside [ ] rather than calls one after the other
         self.newline_ends = newline_ends  # a newline after the list ends the block (Llama 4)
+        self._tool_names: list[str] | None = None  # sorted, once they are needed
         self.frames: list[Frame] = []  # open brackets of the current call, outermost first
         self.parameters: Sequence[str] | None = None  # of the current call's tool, if declared
         self.positional = 0  # positional arguments of the current call so far
@@ -75,7 +73,15 @@ class Block:
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
-        self.plain_from = 0  # no attempt to read a whole call or container at once before this offset
+
+    def may_be_declared(self, start: str) -> bool:
+        """Whether the name of a declared tool, or of one of this call's parameters, begins with ``start``."""
+        if any(name.startswith(start) for name in self.parameters or ()):
+            return True
+        if self._tool_names is None:
+            self._tool_names = sorted(self.tools)
+        at = bisect_left(self._tool_names, start)
+        return at < len(self._tool_names) and self._tool_names[at].startswith(start)
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""
