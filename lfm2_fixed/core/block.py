@@ -20,11 +20,11 @@ from collections import Counter as Counts
 from collections.abc import Callable
 
 from .calls import call_name, read_call
-from .closing import opens_literal, opens_string, pass_string
 from .cursor import Reader, is_name
 from .json_calls import read_json_call
-from .shortcuts import short_call
-from .state import CLOSERS, Block, EndOfBlock, Malformed
+from .literals import opens_literal, opens_string, pass_string
+from .state import Block, EndOfBlock, Malformed
+from .tokens import CLOSERS
 from .writer import ArgumentsWriter, Counter
 
 logger = logging.getLogger("lfm2_fixed")
@@ -98,8 +98,6 @@ class BlockReader:
                 source.pos += 1
                 if block.in_list:
                     return True
-            elif call := short_call(block):
-                self._new_writer().complete(*call)
             else:
                 yield from self._item(char)
 
@@ -161,8 +159,8 @@ class BlockReader:
         while char := (yield from source.skip(line=not block.in_list and not brackets)):
             if not brackets and char in ends:
                 return True
-            if (yield from opens_string(block)) is not None:
-                yield from pass_string(block, source.text[source.pos], newlines=True)
+            if (yield from opens_string(source)) is not None:
+                yield from pass_string(source, newlines=True)
                 continue
             source.pos += 1
             if char in CLOSERS:
@@ -254,4 +252,4 @@ def bare_list_opens(block: Block, *, declared: bool) -> Reader[bool]:
         source.pos += 1
         return (yield from source.peek()) != "="
     source.rewind(start)
-    return name in tools and (yield from opens_literal(block, char))
+    return name in tools and (yield from opens_literal(source, char))

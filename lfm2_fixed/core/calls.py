@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from .cursor import Reader, is_name
 from .escapes import json_string
-from .shortcuts import short_argument
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
 from .values import read_dict, read_value
 
@@ -37,7 +36,7 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     if char == "*":
         yield from _merge(block, frame, start)
         return
-    name = short_argument(source) or (yield from _argument_name(block))
+    name = yield from _argument_name(block)
     if name:
         block.named = True
     else:

@@ -58,7 +58,8 @@ class Envelope:
         self._echo: _Echo
         self._found: tuple[re.Match[str] | None, int] | None = None  # the next sentinel in ``_text``
         self._unopened = 0  # start sentinels that were text: so are their ends
-        self._python_until = 0  # up to here in ``_text`` an earlier block fell back to Python's quote rule
+        self._base = 0  # offset in the turn of ``_text[0]``
+        self._python_until = 0  # up to this offset in the turn an earlier block fell back to Python's quote rule
         self._blank_so_far = True
         self._last = ""  # the last character of content
 
@@ -102,7 +103,7 @@ class Envelope:
         return self._final and not self._queue
 
     def _replace(self, text: str) -> None:
-        self._python_until = max(0, self._python_until - self._at)
+        self._base += self._at
         self._text = text
         self._at = 0
         self._found = None
@@ -175,7 +176,7 @@ class Envelope:
             source,
             self._new_writer(),
             self._tools,
-            python_only=self._at < self._python_until,
+            python_only=self._base + self._at < self._python_until,
             newline_ends=self._dialect.bare_lists,
         )
         reader = BlockReader(block, self._new_writer, opening, opened=self._opened, give_back=self._give_back)
@@ -227,7 +228,7 @@ class Envelope:
         if self._at < start:
             self._read_again(rest + self._text[stop:])
         if block.fell_back and rest:
-            self._python_until = max(self._python_until, self._at + len(rest))
+            self._python_until = max(self._python_until, self._base + self._at + len(rest))
 
     def _read_echo(self) -> bool:
         repeats = self._echo.feed(self._text[self._at :])

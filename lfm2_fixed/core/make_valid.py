@@ -11,6 +11,7 @@ import warnings
 from .block import BlockReader, block_opens
 from .cursor import Reader, Source
 from .state import BRACE, LIST, PAREN, Block, EndOfBlock, Malformed
+from .tools import Declared
 from .writer import ArgumentsWriter, Counter
 
 _JSON_NAMES = ("true", "false", "null")
@@ -26,7 +27,7 @@ def make_valid_python(text: str) -> tuple[str, str] | None:
     """
     source = Source("\0", ())
     writer = ArgumentsWriter([], Counter(), whole=True)
-    block = Block(source, writer, {}, python_only=True, newline_ends=False)
+    block = Block(source, writer, Declared(), python_only=True, newline_ends=False)
     reading = _read_list(block)
     next(reading)
     source.feed(text)

@@ -15,10 +15,6 @@ PAREN = "paren"  # ``(`` until it is known to be a tuple
 BRACE = "brace"  # ``{`` until it is known to be a dict or a set
 DICT = "dict"
 
-CLOSERS = {"(": ")", "[": "]", "{": "}"}
-
-MAX_DEPTH = 200  # levels of nesting in one call
-
 
 class Frame:
     """One open bracket."""
@@ -76,7 +72,12 @@ class Block:
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
-        self.plain_from = 0  # no attempt to read a whole call or container at once before this offset
+
+    def may_be_declared(self, start: str) -> bool:
+        """Whether the name of a declared tool, or of one of this call's parameters, begins with ``start``."""
+        if any(name.startswith(start) for name in self.parameters or ()):
+            return True
+        return self.tools.beginning().goes_on(start)
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""
