@@ -280,7 +280,7 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     char = source.text[source.pos : source.pos + 1]
     if not char.isalnum() and char != "_":
         return False
-    name = yield from source.name(block.may_be_declared)
+    name = yield from source.name(block.beginning_of_declared())
     missing = name in (block.parameters or ()) and json_string(name) not in frame.keys
     if not missing and name not in block.tools:
         return False

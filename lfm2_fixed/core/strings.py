@@ -159,9 +159,7 @@ class _Literal:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
                 block.open_quote = ""
-                verdict = yield from closing_verdict(
-                    block, python=python, strict=strict, raw_newline=self.raw_newline
-                )
+                verdict = yield from closing_verdict(block, python=python, strict=strict, raw_newline=self.raw_newline)
                 if verdict is Verdict.MALFORMED:
                     raise Malformed(source.offset)
                 if verdict is not Verdict.TEXT:
