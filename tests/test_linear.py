@@ -172,7 +172,7 @@ def test_thousands_of_tools_cost_what_a_few_do(dialect: str, text: str) -> None:
         - count_steps([], dialect, {f"name_{number}": [] for number in range(count)})
         for count in (10, 10_000)
     )
-    assert 0 < few and many < 3 * few, (few, many)
+    assert few > 0 and many < 3 * few, (few, many)
 
 
 WHOLE_BOUNDS = {
