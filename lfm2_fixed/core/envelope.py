@@ -65,17 +65,20 @@ class Envelope:
 
     def feed(self, text: str) -> None:
         """Read more text."""
-        if self._at == len(self._text) and "<" not in text and len(text) <= _SLICE:
+        length = len(text)
+        if self._at == len(self._text) and "<" not in text and length <= _SLICE:
             # Nothing is held, and no sentinel begins in the text: most deltas are like this.
             block = self._block
             if block is not None:
                 if not block.feed(text):
+                    self._base += length
                     return
                 self._replace(text)
-                self._leave(block, None, 0, len(text))
+                self._leave(block, None, 0, length)
                 text = ""
             elif self._plain:
                 self._content.text(text)
+                self._base += length
                 return
         self._queue.append((text, 0))
         self._run()
