@@ -433,6 +433,87 @@ def damage(rng: random.Random, text: str, other: Callable[[], str], dialect: str
     return text
 
 
+# ------------------------------------------------------------------ where a string ends
+
+# What decides whether a quote closes stands behind it: a comment, another literal, an expression, a slip.
+CODE = [
+    "it's", "a", "", "x\ny", "def f(x):\n    return x['a']\n", 'print("it\'s")\n', "a = ['b', \"c\"]\n",
+    "d = {'e': 'f'}", 'printf("%d\\n");\n', "sed -n '1,9p' f", "re.split(r'\\t|\\b', s)\n", "C:\\Users\\new",
+    "[\n    path('a'),\n]\n", '"""Doc."""\ndef g(): ...', "SELECT 'a', 'b' FROM t", "x = 'a', y='b'",
+    "f(a='b'), g(c='d')", "the boys'", "'", '"', "\\", "# don't\n", "\\ud83d\\ude00", "find . -name '*' -type f",
+    "k': 'v", "), g(y='z')",
+]  # fmt: skip
+BEHIND = [
+    " 'y'", ' "z"', "\n'y'", " # ok\n", " # it's\n", " # ok\n'y'", " # \"ok\n 'y'", "[:5]", "[1:2, :]", ".upper()",
+    " + 'b'", ' + "z"', " + 'b\n'", " % x", " - 'x'", " if y else 'z'", " == 'x'", "'", "''", '"', ",", " x",
+    " b='c'", ")", "]", "}", " 'b\n", ' "b\n', "b\n", " 'b' # \n", " for i in y if i == 'q'", "\\", "\\\n",
+    " f'{x}'", " rb'x'", " r'x\\\ny'",
+]  # fmt: skip
+# What a look-ahead passes in the other quotes or, where there are none, in these, whether or not it then fails.
+PASSED = [" 'b\n", " 'b'", " # ok\n", " # ok\n", " + 'z'", " + 'b\n'", ' + "z"', ' + "z"', ' "z"', " x"]
+SWAPPED = str.maketrans("'\"", "\"'")
+KEYS = [
+    "'k'", '"k"', "'a b'", '"\ny', '"\ny: z"', "'k\n'", "k", "1", "'it's'", "'k", '"k', "'' 'k'", "None", "'k' 'l\n'",
+]  # fmt: skip
+
+
+class QuoteWriter:
+    """Writes turns dense with quotes that may or may not close, for the rule that decides it."""
+
+    def __init__(self, rng: random.Random, dialect: str) -> None:
+        self.rng = rng
+        self.start, self.end = (S, E) if dialect == "lfm2" else (PYTHON_START, PYTHON_END)
+        # In most turns nearly all strings are short and in the same quotes.  What a look-ahead that fails has passed
+        # by then reaches far, and what is read there afterwards shows whether it matters.
+        self.quotes = rng.choice((("'",), ('"',), ("'", "'", '"', '"', "'''", "r'", 'f"')))
+        self.words = ["a", "x y", "", "a\n", "1, 2"]
+        self.behind = PASSED
+        if len(self.quotes) > 1:
+            self.words = CODE
+            self.behind = rng.sample(BEHIND, 4) if rng.random() < 0.5 else BEHIND
+        elif self.quotes[0] == "'":
+            self.behind = [text.translate(SWAPPED) for text in PASSED]
+
+    def value(self, depth: int = 0) -> str:
+        """A string with something behind it, or a container of such strings."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.7 or depth > 1:
+            quote = rng.choice(self.quotes)
+            late = rng.choice(("", "", "", quote[-1] + rng.choice(self.words), quote[-1] + rng.choice(self.behind)))
+            text = quote + rng.choice(self.words) + late + quote.lstrip("rf")
+            return text + (rng.choice(self.behind) if rng.random() < 0.6 else "")
+        if kind < 0.78:
+            return rng.choice(MALFORMED_VALUES)
+        count = rng.randrange(1, 4)
+        values = [self.value(depth + 1) for _ in range(count)]
+        if kind < 0.88:
+            return "[" + self.comma().join(values) + rng.choice(("]", "]", "]", ",]", ""))
+        items = (rng.choice(KEYS) + rng.choice((": ", ": ", ":", "")) + value for value in values)
+        return "{" + self.comma().join(items) + rng.choice(("}", "}", "}", ",}", ""))
+
+    def comma(self) -> str:
+        """A comma, mostly."""
+        return self.rng.choice((", ", ", ", ", ", ",", ",\n", ", # it's\n", " "))
+
+    def call(self) -> str:
+        """A call; its name, its signs and its parenthesis may be wrong."""
+        rng = self.rng
+        sign = rng.choice(("=", "=", "=", "=", "=", " = ", "==", ""))
+        arguments = [rng.choice("abxy") + sign + self.value() for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        return f"{rng.choice('fgw')}({self.comma().join(arguments)}{rng.choice((')', ')', ')', ')', ''))}"
+
+    def turn(self) -> str:
+        """One to three blocks, often without an end between them, now and then with one slip."""
+        rng = self.rng
+        text = ""
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            calls = self.comma().join(self.call() for _ in range(rng.choice((1, 1, 2))))
+            text += self.start + (f"[{calls}]" if rng.random() < 0.8 else calls)
+            text += rng.choice((self.end, self.end, "", "", "\n"))
+        return damage(rng, text, lambda: text, "lfm2") if rng.random() < 0.2 else text
+
+
 # ------------------------------------------------------------------ hypothesis strategies
 
 seeds = st.integers(0, 2**48)
@@ -474,6 +555,8 @@ def texts(dialect: str) -> st.SearchStrategy[str]:
         from_seed(lambda rng: make_turn(rng, dialect)),
         from_seed(damaged),
         from_seed(damaged),
+        from_seed(lambda rng: QuoteWriter(rng, dialect).turn()),
+        from_seed(lambda rng: QuoteWriter(rng, dialect).turn()),
         soup(dialect),
         small_soup(dialect),
         arbitrary.map(lambda text: (S + "[f(x='" if dialect == "lfm2" else "[f(x='") + text),
