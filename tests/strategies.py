@@ -136,6 +136,8 @@ class PythonWriter:
                 value = value.replace("\n", "")
             if (len(value) - len(value.rstrip("\\"))) % 2:
                 value += "."
+            if rng.random() < 0.2:  # both characters stay, and neither ends the literal
+                value += "\\" + rng.choice(("\n", quote[0], "\\", "\ny"))
             return prefix + quote + value + quote
         text = "".join(self.character(char, quote, fstring) for char in value)
         if not fstring and rng.random() < 0.2:
@@ -269,6 +271,15 @@ def make_tools(rng: random.Random) -> dict[str, list[str]] | None:
     return {name: rng.sample(PARAMETERS, rng.randrange(5)) for name in names}
 
 
+def typed(rng: random.Random) -> dict[str, Any] | None:
+    """Declared tools, half of the time with the types of their parameters: they decide about a lone object."""
+    tools = make_tools(rng)
+    if tools is None or rng.random() < 0.5:
+        return tools
+    kinds = ("string", "string", "object", "array", "integer", {})
+    return {name: {parameter: rng.choice(kinds) for parameter in parameters} for name, parameters in tools.items()}
+
+
 # ------------------------------------------------------------------ what models write, and worse
 
 
@@ -285,6 +296,27 @@ MALFORMED_VALUES = [
 ]  # fmt: skip
 
 
+def json_object(rng: random.Random) -> str:
+    """Arguments as an object, by two writers."""
+    values = (rng.choice(WORDS), 1, None, [rng.choice(WORDS), 2], {"k": rng.choice(WORDS)})
+    items = {rng.choice(PARAMETERS): rng.choice(values) for _ in range(rng.randrange(3))}
+    return json.dumps(items, ensure_ascii=rng.random() < 0.3) if rng.random() < 0.7 else str(items)
+
+
+def json_call(rng: random.Random, name: str) -> str:
+    """The JSON form, in the shapes that models write: keys in any order, aliases, OpenAI's own, and what is none."""
+    arguments = json_object(rng)
+    if rng.random() < 0.15:
+        arguments = json.dumps(rng.choice((arguments, "a=1", "")))
+    key = rng.choice(("arguments", "arguments", "parameters", "args", "params", "kwargs", "input", "x"))
+    items = [f'"{rng.choice(("name", "name", "name", "id"))}": "{name}"', f'"{key}": {arguments}']
+    if rng.random() < 0.2:
+        items.append(rng.choice(('"type": "function"', '"id": 1', '"id": {"a": 1}', '"name": "f"', '"args": {}')))
+    rng.shuffle(items)
+    text = "{" + ", ".join(items) + "}"
+    return f'{{"type": "function", "function": {text}}}' if rng.random() < 0.15 else text
+
+
 def loose_call(rng: random.Random, writer: PythonWriter) -> str:
     """A call as models write them: some templates do not escape, some values have no JSON form."""
     kind = rng.random()
@@ -292,13 +324,9 @@ def loose_call(rng: random.Random, writer: PythonWriter) -> str:
         return writer.call()
     name = rng.choice(NAMES + ODD_NAMES)
     if kind < 0.5:
-        return json.dumps(
-            {
-                rng.choice(("name", "name", "id")): name,
-                rng.choice(("arguments", "parameters", "x")): {rng.choice(PARAMETERS): rng.choice(WORDS)},
-            },
-            ensure_ascii=False,
-        )
+        return json_call(rng, name)
+    if kind < 0.55:
+        return f"{name}({json_object(rng)})"
     arguments = []
     for parameter in rng.sample(PARAMETERS, rng.randrange(4)):
         pick = rng.random()
@@ -374,7 +402,11 @@ def make_turn(rng: random.Random, dialect: str) -> str:
     """A whole turn: prose, blocks, echoes, stray markers."""
     start, end = (S, E) if dialect == "lfm2" else (PYTHON_START, PYTHON_END)
     parts: list[str] = []
-    if dialect == "llama4" and rng.random() < 0.6:
+    if dialect == "llama4" and rng.random() < 0.1:
+        answers = [json_call(rng, rng.choice(NAMES)) for _ in range(rng.choice((1, 1, 2)))]
+        text = rng.choice((", ", "; ", "\n", " ")).join(answers)
+        parts.append(rng.choice(("", "", "\n", "So: ")) + (f"[{text}]" if rng.random() < 0.3 else text))
+    elif dialect == "llama4" and rng.random() < 0.6:
         writer = PythonWriter(rng)
         parts.append(
             rng.choice(("", "", "\n", " ", "Let me check.\n", "So: "))
@@ -565,10 +597,18 @@ def texts(dialect: str) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def any_input(draw: st.DrawFn) -> tuple[str, str, dict[str, list[str]] | None]:
+def any_input(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
     """A dialect, a text of any kind and tools or none."""
     dialect = draw(dialects)
-    return dialect, draw(texts(dialect)), make_tools(random.Random(draw(seeds)))
+    return dialect, draw(texts(dialect)), typed(random.Random(draw(seeds)))
+
+
+@st.composite
+def quote_turns(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
+    """A dialect, a turn of strings that may or may not close, and tools or none."""
+    rng = random.Random(draw(seeds))
+    dialect = draw(dialects)
+    return dialect, QuoteWriter(rng, dialect).turn(), typed(rng)
 
 
 @st.composite
