@@ -38,12 +38,12 @@ from .tokens import (
 _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 
-# Simple escapes with the plain text after each; in a single-quoted literal up to a newline, behind
-# which they may be text.
+# Simple escapes with the plain text after each; in a single-quoted literal up to a newline, which is
+# for ``_take`` to see: behind it backslashes may be text.
 _SIMPLE_RUN = {quote: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 _SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for quote in QUOTES}
 # Backslashes that are text, each with the character behind it, and the plain text after them.
-_VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\]*)+") for quote in QUOTES}
+_VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
