@@ -12,7 +12,8 @@ Works with any server and any parser; vLLM is not needed.  A turn is taken or re
 call is corrupted, its siblings may be the other half of it.
 """
 
-from ..wire.assemble import Assembled, Call, Problem, assemble, from_response
+from ..wire.assemble import assemble, from_response
+from ..wire.turn import Call, Problem, Turn
 from .gate import CallsRefused, Gate, VerifiedCall
 from .schemas import Tools, ToolsError
 from .validate import Code, Issue, validate
