@@ -16,7 +16,6 @@ How every byte offset is tried without reading the file again for each of them:
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..wire.assemble import Assembled, Assembler
-from ..wire.sse import SSEDecoder, SSEvent
+from ..wire.sse import NotAChunk, SSEDecoder, SSEvent, read_chunk
 
 WINDOW = 4
 """Bytes on either side of a cut that tell its kind: no character of UTF-8 is longer."""
@@ -106,7 +105,7 @@ def read_stream(data: bytes) -> Reading:
     done = False
     chunks = 0
     for event in events:
-        if event.data.strip() == "[DONE]":
+        if event.done:
             done = True
             continue
         chunk, trouble = _frame(event)
@@ -116,22 +115,17 @@ def read_stream(data: bytes) -> Reading:
             chunks += 1
             assembler.feed(chunk, event.start)
     unfinished = decoder.finish()
-    if unfinished is not None and unfinished.data.strip() == "[DONE]":
+    if unfinished is not None and unfinished.done:
         done, unfinished = True, None
     turns = {choice: assembler.result(choice) for choice in assembler.choices}
     return Reading(tuple(events), turns, tuple(bad), done, unfinished, chunks, decoder.state())
 
 
 def _frame(event: SSEvent) -> tuple[Any, str]:
-    if not event.intact:
-        return None, "the data is not UTF-8"
     try:
-        chunk = json.loads(event.data)
-    except ValueError:
-        return None, "the data is not JSON"
-    except RecursionError:
-        return None, "the data is nested too deep"
-    return (chunk, "") if isinstance(chunk, dict) else (None, "the data is not a JSON object")
+        return read_chunk(event), ""
+    except NotAChunk as error:
+        return None, str(error)
 
 
 def cut_everywhere(
