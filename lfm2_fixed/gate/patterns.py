@@ -76,7 +76,8 @@ class Pattern:
         if self._nested and length > 12:  # up to 2 ** 12 ways; no matter which, for so short a text
             return CHEAP + 1
         ways = min(self._repeats, 8) + (0 if self._anchored else 1)
-        return min((length + 1) ** max(ways, 1) * (4096 if self._nested else 1), CHEAP + 1)
+        worst: int = (length + 1) ** max(ways, 1) * (4096 if self._nested else 1)
+        return min(worst, CHEAP + 1)
 
 
 @lru_cache(maxsize=512)
@@ -179,7 +180,8 @@ class _Automaton:
         if op is _constants.BRANCH:
             return self._emit(("split", [self._sequence(branch, flags, after) for branch in value[1]]))
         if op in _REPEATS:
-            return self._repeat(*value, flags, after)
+            low, high, body = value
+            return self._repeat(low, high, body, flags, after)
         if op in (_constants.ASSERT, _constants.ASSERT_NOT):
             direction, body = value
             width = 0
@@ -271,6 +273,5 @@ def _alone(op: Any, value: Any, flags: int) -> re.Pattern[str]:
     """A pattern of this one part."""
     state = _parser.State()
     state.flags = flags
-    state.str = ""
     make: Callable[..., re.Pattern[str]] = _compiler.compile
     return make(_parser.SubPattern(state, [(op, value)]), flags)
