@@ -147,9 +147,8 @@ def _keywords() -> dict[str, Keyword]:
             yield broken()
 
     def unique_items(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        if value and validator.is_type(instance, "array"):
-            if len({_canonical(item) for item in instance}) != len(instance):
-                yield broken()
+        if value and validator.is_type(instance, "array") and len({*map(_canonical, instance)}) != len(instance):
+            yield broken()
 
     def pattern(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         if validator.is_type(instance, "string") and not found(value, instance):
@@ -271,9 +270,7 @@ def undeclared(instance: Mapping[str, Any], schema: Any) -> list[str]:
     declared = schema.get("properties", {})
     patterns = list(schema.get("patternProperties", {}))
     spend(len(instance) * (1 + len(patterns)))
-    return [
-        name for name in instance if name not in declared and not any(found(pattern, name) for pattern in patterns)
-    ]
+    return [name for name in instance if name not in declared and not any(found(pattern, name) for pattern in patterns)]
 
 
 def _canonical(value: Any) -> str:

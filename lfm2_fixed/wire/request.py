@@ -51,10 +51,10 @@ _WORDS = {"auto": Choice(), "required": Choice(required=True), "any": Choice(req
 def choice(value: Any) -> Choice | None:
     """``tool_choice`` in any of its shapes; None for what is none.
 
-        Chat Completions   "auto", "required", "none", {"type": "function", "function": {"name"}}
-                           {"type": "allowed_tools", "allowed_tools": {"mode", "tools": [the above]}}
-        Responses          {"type": "function", "name"}, {"type": "allowed_tools", "mode", "tools": [the above]}
-        Messages           {"type": "auto" | "any" | "none"}, {"type": "tool", "name"}
+    Chat Completions   "auto", "required", "none", {"type": "function", "function": {"name"}}
+                       {"type": "allowed_tools", "allowed_tools": {"mode", "tools": [the above]}}
+    Responses          {"type": "function", "name"}, {"type": "allowed_tools", "mode", "tools": [the above]}
+    Messages           {"type": "auto" | "any" | "none"}, {"type": "tool", "name"}
     """
     if value is None:
         return Choice()

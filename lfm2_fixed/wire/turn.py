@@ -29,7 +29,6 @@ whole.  Source: the vendors' references for ``finish_reason``, ``status`` and ``
 """
 
 
-
 def settled(known: str | None, given: Any, protocol: Protocol) -> str | None:
     """The finish reason to keep, of what was said before and what is said now.
 

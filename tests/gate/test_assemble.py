@@ -22,7 +22,7 @@ from wire import (
     sse,
 )
 
-from lfm2_fixed.gate import Assembled, Code, assemble, from_response, validate
+from lfm2_fixed.gate import Turn, Code, assemble, from_response, validate
 
 CALLS = [("write", '{"path": "ä.txt", "content": "a \\"b\\" €"}'), ("move", '{"lat": -1.5}'), ("ping", "{}")]
 KINDS = {"chat": chat_frames, "responses": responses_frames, "messages": messages_frames}
@@ -36,7 +36,7 @@ turns = st.lists(st.tuples(st.sampled_from(["write", "move", "f"]), arguments), 
 cuttings = st.lists(st.integers(0, 200), max_size=12)
 
 
-def named(turn: Assembled) -> list[tuple[str, str]]:
+def named(turn: Turn) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in turn]
 
 

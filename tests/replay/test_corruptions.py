@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from wire import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames, sse
 
 from lfm2_fixed.check.replay import Cuttings, read_stream
-from lfm2_fixed.check.verdict import Beside, Fault, Verdict, judge
-from lfm2_fixed.gate import Assembled, assemble, from_response, validate
+from lfm2_fixed.check.blame import Fault
+from lfm2_fixed.check.model import Beside
+from lfm2_fixed.check.verdict import Verdict, judge
+from lfm2_fixed.gate import Turn, assemble, from_response, validate
 
 WRITE = ("write", json.dumps({"path": "a.txt", "content": 'He said "no" {1: [2]}\n€'}, ensure_ascii=False))
 MOVE = ("move", '{"lat": 10.5, "steps": 3, "mode": "walk", "note": "due north", "via": [{"id": 1}]}')
@@ -314,7 +316,7 @@ def test_clean_calls_in_any_pieces_have_no_issue(
     assert judge(reading, Cuttings(), None, TOOLS, Beside(expected_calls=len(turn))).clean
 
 
-def found(turn: Assembled, **options: Any) -> set[tuple[str, int | None]]:
+def found(turn: Turn, **options: Any) -> set[tuple[str, int | None]]:
     return {(str(issue.code), issue.call) for issue in validate(turn, TOOLS, **options)}
 
 
