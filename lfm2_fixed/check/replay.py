@@ -33,6 +33,16 @@ PIECES = (64, 1460, 16384, 65536)
 """The largest piece, in bytes, of the random cuttings, in turn: less than an event, a packet, a TLS record,
 a large buffer."""
 
+PIECES_OF_AN_EVENT = 32
+"""No random cutting has its longest event come in many more pieces than twice this: clients that append each read to
+what they have take time in the square of that number."""
+
+MOST_BYTES = 20_000_000
+"""Bytes that the cuts of one event are fed at most, by each client: an event of megabytes is cut at fewer places."""
+
+FEWEST_CUTS = 16
+"""Cuts that are made in every event, however long: about one for each line and kind of character."""
+
 MOST_BREAKS = 200
 """Cuts under which a client breaks that are kept, to be compared with what the user's client has."""
 
@@ -136,7 +146,7 @@ def cut_everywhere(
     data: bytes,
     *,
     clients: Sequence[Client] = CLIENTS,
-    random_cuttings: int = 8,
+    random_cuttings: int = 4,
     seed: int = 0,
     progress: Callable[[int], None] = lambda advanced: None,
 ) -> Cuttings:
@@ -171,6 +181,7 @@ def _segments(data: bytes, events: list[SSEvent]) -> Iterator[_Segment]:
         if looks not in seen or structure not in known:
             seen.add(looks)
             cuts = _new_kinds(looks, lines, known.setdefault(structure, [set() for _ in lines]))
+            cuts = cuts[: max(FEWEST_CUTS, MOST_BYTES // len(content))]
         yield _Segment(number, start, content, [event.data], cuts)
         start = end
 
@@ -203,12 +214,14 @@ def _breaks(client: Client, segments: list[_Segment]) -> Iterator[Break]:
 
 def _at_random(client: Client, data: bytes, segments: list[_Segment], readings: int, seed: int) -> Iterator[Break]:
     source = random.Random(seed)
+    least = max((len(segment.content) for segment in segments), default=0) // PIECES_OF_AN_EVENT
     for number in range(readings):
+        largest = max(PIECES[number % len(PIECES)], least)
         reader = client.make()
         got: list[str] = []
         at = 0
         while at < len(data):
-            size = source.randint(1, PIECES[number % len(PIECES)])
+            size = source.randint(1, largest)
             got += reader.feed(data[at : at + size])
             at += size
         for segment, text in zip(segments, [*got, *[""] * len(segments)]):

@@ -80,7 +80,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
     "--random",
     "random_cuttings",
     type=click.IntRange(0),
-    default=8,
+    default=4,
     show_default=True,
     metavar="N",
     help="Readings in random pieces.",

@@ -170,7 +170,8 @@ def test_what_the_whole_response_has_as_well_is_the_models(name: str) -> None:
     frames = made(name)
     calls = [(call.name, call.arguments) for call in assemble(frames)]
     verdict = judged(frames, whole={0: from_response(chat_whole(calls))})
-    assert verdict.fault == Fault.MODEL and verdict.findings[0].shown
+    # A parser may do the same to both answers: only what the model itself wrote makes it certain.
+    assert verdict.fault == Fault.MODEL and not verdict.findings[0].shown
     assert [finding.code for finding in verdict.findings] == [CORRUPTIONS[name].code]
 
 
@@ -197,8 +198,8 @@ def test_a_valid_value_that_differs_is_found_by_comparison_alone() -> None:
     (finding,) = judged(frames, whole=whole).findings
     assert (finding.code, finding.fault, finding.pointer) == ("STREAM_DIFFERS", Fault.SERVER, "/lat")
     assert (finding.expected, finding.got, finding.shown) == ("10.5", "10.0", True)
-    (unsure,) = judged(frames, whole=whole, sampled=True).findings
-    assert not unsure.shown  # chance may have done it
+    unsure = judged(frames, whole=whole, sampled=True)  # chance may have done it
+    assert unsure.clean and "set temperature 0" in unsure.notes[0]
 
 
 def test_the_order_of_keys_and_spaces_are_no_difference_but_the_kind_of_number_is() -> None:
