@@ -15,13 +15,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from . import as_stream as replay
+from ..wire.sse import DONE, EventTooLarge, NotAChunk, SSEDecoder, SSEvent, encode_comment, encode_event, read_chunk
+from . import as_stream
 from .errors import ProxyError, UpstreamError
 from .exchange import ClientGone, Exchange, beside
-from .plan import Request, raw_text_request, read_request, whole_reply_request
 from .reply import ChunkTranslator, translate_reply
+from .request import Request, raw_text_request, read_request, whole_reply_request
 from .settings import LIMIT_OF_AN_EVENT, Settings
-from .sse import DONE, Event, EventDecoder, comment, encode_event
 from .upstream import Headers, Kind, Upstream, end_to_end
 
 log = logging.getLogger("lfm2_fixed.proxy")
@@ -190,20 +190,25 @@ class Proxy:
             exchange.streaming = True
             await exchange.start(response.status_code, end_to_end(response.headers.raw, b"content-length"))
             translator = ChunkTranslator(request, self.settings)
-            decoder = EventDecoder()
+            decoder = SSEDecoder(comments=True, limit=LIMIT_OF_AN_EVENT)
             last = anyio.current_time()
             async for piece in self.upstream.pieces(response):
-                done, data, error = _translate(decoder.feed(piece), translator)
+                try:
+                    events = decoder.feed(piece)
+                except EventTooLarge as large:
+                    raise ProxyError(502, f"The upstream sent {large}.", kind="upstream_error") from None
+                done, data, error = _translate(events, translator)
                 now = anyio.current_time()
                 if not data and self.settings.heartbeat and now - last >= self.settings.heartbeat:
-                    data = comment(b"heartbeat")
+                    data = encode_comment("heartbeat")
                 if data:
                     last = now
                     await exchange.write(data)
                 if done or error is not None:
                     break
             else:
-                done, data, error = _translate(decoder.finish(), translator)
+                unfinished = decoder.finish()
+                done, data, error = _translate([unfinished] if unfinished else [], translator)
                 await exchange.write(data)
             if error is not None:
                 raise error
@@ -227,7 +232,7 @@ class Proxy:
     async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
         answer = await self._whole(exchange, raw)
         if answer.reply is not None:
-            exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
+            exchange.note += f" calls={as_stream.check_reply(answer.reply, request)}"
         await answer.pass_on(exchange)
 
     async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
@@ -238,7 +243,7 @@ class Proxy:
                 await anyio.sleep(self.settings.heartbeat)
                 if not exchange.started:
                     await exchange.start(200, _EVENT_STREAM)
-                await exchange.write(comment(b"heartbeat"))
+                await exchange.write(encode_comment("heartbeat"))
 
         answer = await beside(heartbeats, lambda: self._whole(exchange, whole_reply_request(request)))
         if answer.reply is None:
@@ -246,10 +251,10 @@ class Proxy:
                 raise UpstreamError(answer.error())
             await answer.pass_on(exchange)
             return
-        exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
+        exchange.note += f" calls={as_stream.check_reply(answer.reply, request)}"
         if not exchange.started:
             await exchange.start(200, _EVENT_STREAM)
-        await exchange.write(b"".join([*map(encode_event, replay.chunks(answer.reply, request)), DONE]))
+        await exchange.write(b"".join([*map(encode_event, as_stream.chunks(answer.reply, request)), DONE]))
         await exchange.end()
 
     async def _whole(self, exchange: Exchange, content: bytes) -> _Whole:
@@ -307,23 +312,20 @@ def _object(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _translate(events: Iterable[Event], translator: ChunkTranslator) -> tuple[bool, bytes, ProxyError | None]:
+def _translate(events: Iterable[SSEvent], translator: ChunkTranslator) -> tuple[bool, bytes, ProxyError | None]:
     """Whether ``[DONE]`` came, the bytes to send, and the error that ends the stream, if any."""
     out: list[bytes] = []
     for event in events:
-        if event.name == "comment":
-            out.append(comment(event.data))
+        if event.comment:
+            out.append(encode_comment(event.data))
             continue
-        if event.data == b"[DONE]":
+        if event.done:
             return True, b"".join(out), None
         try:
-            value = json.loads(event.data)
-            if event.name == "error":
-                raise UpstreamError(value)
-            out += map(encode_event, translator.translate(value))
+            out += map(encode_event, translator.translate(read_chunk(event)))
         except ProxyError as error:
             return False, b"".join(out), error
-        except (ValueError, TypeError, AttributeError, KeyError):
+        except (NotAChunk, TypeError, AttributeError, KeyError):
             bad = ProxyError(502, "The upstream sent an event that is no chat completion chunk.", kind="upstream_error")
             return False, b"".join(out), bad
     return False, b"".join(out), None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.stream import ToolCall
-from .plan import Request
+from .request import Request
 from .verify import Verifier
 
 _ON_EVERY_CHUNK = ("id", "created", "model", "system_fingerprint", "service_tier")

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, cast
 import anyio
 from starlette.types import Message, Receive, Scope, Send
 
+from ..wire.sse import encode_json
 from .errors import ProxyError
 from .settings import Settings
-from .sse import encode_json
 from .upstream import Headers
 
 Result = TypeVar("Result")

@@ -12,8 +12,8 @@ from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.sentinels import PlainText
 from ..core.stream import ToolCall
 from .errors import UpstreamError
-from .plan import Request, bare_call, new_machine
 from .reasoning import ThinkSplitter
+from .request import Request, bare_call, new_machine
 from .settings import Settings
 from .verify import Verifier
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..core.stream import ToolCall
 from .errors import ProxyError
-from .plan import Request
+from .request import Request
 
 _FINISHED = ("stop", "tool_calls")
 

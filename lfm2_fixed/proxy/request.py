@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.stream import PythonicStream
 from ..core.tools import declared_parameters
+from ..wire.sse import encode_json
 from .errors import ProxyError
 from .settings import Settings
-from .sse import encode_json
 
 if TYPE_CHECKING:
     from ..gate.schemas import Tools as SchemaTools
