@@ -46,7 +46,8 @@ class Envelope:
         self._dialect = dialect
         self._tools = declared_parameters(tools)
         self._content = ContentWriter(events)
-        self._new_writer = partial(ArgumentsWriter, events, Counter(), whole=whole)
+        self._counter = Counter()
+        self._new_writer = partial(ArgumentsWriter, events, self._counter, whole=whole)
         self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))
         self._text = ""  # what has arrived and is not passed on: from ``_at``
         self._at = 0
@@ -85,6 +86,11 @@ class Envelope:
         self._queue.append(("", 0))
         self._run()
         self._content.finish()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the turn ended inside a call."""
+        return self._counter.cut
 
     def _run(self) -> None:
         """Read what is queued, a slice at a time."""

@@ -14,11 +14,12 @@ from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Event
 
 
 class Counter:
-    """The index of the next call to start in this turn."""
+    """The index of the next call to start in this turn, and whether its last call was cut off."""
 
-    __slots__ = ("next",)
+    __slots__ = ("cut", "next")
 
     def __init__(self) -> None:
+        self.cut = False
         self.next = 0
 
 
@@ -76,6 +77,8 @@ class ArgumentsWriter:
 
     def abort(self, reason: Literal["cut", "malformed"]) -> None:
         """The call will not be completed."""
+        if reason == "cut":
+            self._counter.cut = True  # also where nothing of the call was sent, so that no event says it
         if self.index is not None:
             self._events.append(CallAborted(self.index, reason))
 
