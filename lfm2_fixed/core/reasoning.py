@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from .content import BLANKS
 from .sentinels import Sentinels
+from .writer import BLANKS
 
 OPEN, CLOSE = "<think>", "</think>"
 """The tags of LFM2.5, Qwen 3, DeepSeek R1, OLMo 3 and the models made after them."""

@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
-from ..core.sentinels import PlainText
+from ..core.reasoning import ReasoningSplitter
+from ..core.sentinels import PlainText, markup
 from ..core.stream import ToolCall
 from .chat import CHUNK_HEAD, empty, read_choices
 from .errors import ProxyError, UpstreamError
-from .reasoning import ThinkSplitter
 from .request import Request, bare_call, new_machine
 from .settings import Settings
 from .verify import Verifier, is_whole
@@ -44,13 +44,19 @@ class ChoiceReader:
         self._request = request
         self._dialect = DIALECTS[settings.dialect]
         keep_tags = settings.reasoning == "keep" or request.wants_tags
-        self._think = None if keep_tags else ThinkSplitter(inside=settings.reasoning == "open")
+        self._think = None
+        if not keep_tags:
+            opening = () if request.choice.none else (self._dialect.start,)
+            self._think = ReasoningSplitter(opening, inside=settings.reasoning == "open", trim=True)
         self._verifier = Verifier(request)
         self._cut: Callable[[], bool] = lambda: False
         self._read: Callable[[str], Sequence[Event]]
         self._end: Callable[[], Sequence[Event]]
         if request.choice.none:
-            plain = PlainText((self._dialect.start, *self._dialect.ends))
+            # Contract §7, tool_choice "none": the text, with markers only for who asked for special tokens.
+            hidden = () if request.wants_special else self._dialect.special_tokens
+            markers = (self._dialect.start, *self._dialect.ends)
+            plain = PlainText(markup(markers, hidden, shown=request.wants_special))
             self._read = lambda text: _content(plain.feed(text))
             self._end = lambda: _content(plain.finish())
         else:

@@ -168,7 +168,7 @@ def new_machine(request: Request, settings: Settings) -> PythonicStream:
     """The machine for one reply to the request."""
     return PythonicStream(
         settings.dialect,
-        request.declared,
+        request.tools,  # with their schemas, which decide some readings
         mode="call" if settings.held or not request.streaming else "delta",
         special_tokens=() if request.wants_special else None,
     )
