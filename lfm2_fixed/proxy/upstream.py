@@ -288,6 +288,7 @@ def _checked(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port  # raises for what is no number, and beyond 65535
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+        usable = usable and url.isprintable() and " " not in url  # urlsplit takes line ends out in silence
         if usable:
             httpx.URL(f"{parts.scheme}://{parts.netloc}")  # raises for hosts that cannot be
     except (ValueError, httpx.InvalidURL):
