@@ -98,6 +98,7 @@ class Proxy:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send, self.settings)
+        exchange.inherited = self.origins.headers(exchange.header(b"origin"))
         begin = time.monotonic()
         self.active += 1
         outcome = ""
@@ -142,8 +143,7 @@ class Proxy:
             headers: Headers = [(b"retry-after", b"1")] if error.status == 503 else []
             if not exchange.received:
                 headers.append((b"connection", b"close"))  # what is left of the body is no request
-            origin = exchange.header(b"origin")
-            headers += exchange.inherited if exchange.inherited is not None else self.origins.headers(origin)
+            headers += exchange.inherited
             await exchange.answer_json(error.status, error.body(), headers)
         elif exchange.streaming:
             # An event of its own, also where the one before was cut.

@@ -63,8 +63,9 @@ class Exchange:
         self.complete = False
         self.streaming = False
         """The answer is a stream of events that we write, so that an error can be one of them."""
-        self.inherited: Headers | None = None
-        """What an answer of ours takes over from the upstream's, once there is one: request id, CORS and the like."""
+        self.inherited: Headers = []
+        """What an answer of ours takes over from the upstream's: request id, CORS and the like.  Before there is one:
+        what is known without it."""
         self._receive = receive
         self._send = send
         self._settings = settings
@@ -190,7 +191,7 @@ class Exchange:
         if not self.started:
             self.streaming = True
             ours = {name for name, _ in EVENT_STREAM}
-            inherited = [(name, value) for name, value in self.inherited or () if name not in ours]
+            inherited = [(name, value) for name, value in self.inherited if name not in ours]
             await self.start(200, [*inherited, *EVENT_STREAM])
 
     async def write(self, data: bytes) -> None:
