@@ -87,7 +87,7 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         tools=tools,
         choice=choice,
         single=body.get("parallel_tool_calls") is False,
-        streaming=body.get("stream") is True,
+        streaming=bool(body.get("stream")),  # as servers coerce it; one that does not answers in one piece, or refuses
         wants_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         wants_special=body.get("skip_special_tokens") is False,
         wants_tags=body.get("reasoning_format") == "none",
