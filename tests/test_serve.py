@@ -228,7 +228,14 @@ def test_server_stops_when_the_block_raises(tmp_path: Path, said: list[str]) -> 
 
 def test_server_that_dies(tmp_path: Path, said: list[str]) -> None:
     code = "import sys; print('loading'); sys.exit('ValueError: no such parser')"
-    with pytest.raises(ServerError, match=r"(?s)died \(status 1\).*ValueError: no such parser"):
+    with pytest.raises(ServerError, match=r"(?s)ended with status 1\..*ValueError: no such parser"):
+        stand_in(code, tmp_path, said).__enter__()
+
+
+@pytest.mark.parametrize("name, reason", [("SIGILL", "built for another processor"), ("SIGKILL", "the memory")])
+def test_server_that_dies_by_a_signal(tmp_path: Path, said: list[str], name: str, reason: str) -> None:
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    with pytest.raises(ServerError, match=f"died by {name}.*{reason}"):
         stand_in(code, tmp_path, said).__enter__()
 
 

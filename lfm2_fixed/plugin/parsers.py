@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 from ..core.dialects import DIALECTS, Dialect
-from ..core.plain import PlainText
+from ..core.sentinels import PlainText
 from ..core.stream import PythonicStream, parse
 from . import class_name, patches
 from .compat import (

@@ -14,8 +14,8 @@ from itertools import takewhile
 from typing import Any
 
 from ..core.dialects import DIALECTS
-from ..core.plain import PlainText
 from ..core.reasoning import CLOSE, OPEN, ReasoningSplitter
+from ..core.sentinels import Markup, PlainText, markup
 from . import patches
 from .compat import TELLS_WHERE_A_STREAM_BEGINS, DeltaMessage, ReasoningParser
 from .log import announce, show_log
@@ -87,9 +87,9 @@ class Lfm2FixedReasoningParser(ReasoningParser):  # type: ignore[misc]
         return None if stream is None else reasoning_delta(*stream.finish())
 
     def _thought(self, request: Any) -> _Thought:
-        hidden: tuple[str, ...] = ()
+        hidden = None
         if special_tokens_shown(request) and not special_tokens_wanted(request):
-            hidden = (*self._known.special, *_DIALECT.ends)
+            hidden = markup((_DIALECT.start, *_DIALECT.ends), self._known.special)
         return _Thought(inside=self._opened is True, over=self._opened is False, hidden=hidden)
 
     # --- requests
@@ -186,10 +186,10 @@ class Lfm2FixedReasoningParser(ReasoningParser):  # type: ignore[misc]
 class _Thought:
     """A splitter whose reasoning has no special tokens that nobody asked for."""
 
-    def __init__(self, *, inside: bool, over: bool, hidden: tuple[str, ...]) -> None:
+    def __init__(self, *, inside: bool, over: bool, hidden: Markup | None) -> None:
         self._splitter = ReasoningSplitter((_DIALECT.start,), inside=inside)
         self._over = over
-        self._plain = PlainText(hidden) if hidden else None
+        self._plain = None if hidden is None else PlainText(hidden)
 
     @property
     def ended(self) -> bool:

@@ -66,6 +66,21 @@ def tail(path: Path, lines: int = 15) -> str:
     return "\n".join([*dict.fromkeys(errors[:5]), "  …", *kept[-lines:]])
 
 
+def how_it_ended(status: int) -> str:
+    """What the exit status of a process says: ``subprocess``'s, where a signal is its negative number."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:  # a real-time signal has no name
+        name = f"signal {-status}"
+    reasons = {
+        "SIGILL": ": it was built for another processor (this one lacks an instruction, such as AVX-512's)",
+        "SIGKILL": ": killed from outside, by the kernel if the memory ran out",
+    }
+    return f"died by {name}{reasons.get(name, '')}"
+
+
 def _end_with_parent() -> None:
     """In the new process: be told to terminate when the parent is gone, however it went (Linux only)."""
     if sys.platform == "linux":
@@ -173,8 +188,8 @@ class Server:
         while not self.healthy():
             now = time.monotonic()
             if not self.running():
-                status = self._process.returncode if self._process else None
-                raise ServerError(f"The server died (status {status}). From {self.log}:\n{tail(self.log)}")
+                status = self._process.returncode if self._process else 0
+                raise ServerError(f"The server {how_it_ended(status)}. From {self.log}:\n{tail(self.log)}")
             if now - begin > START_TIMEOUT:
                 raise ServerError(
                     f"The server was not up after {START_TIMEOUT:.0f} s. From {self.log}:\n{tail(self.log)}"

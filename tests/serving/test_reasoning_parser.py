@@ -31,6 +31,8 @@ ROWS: list[tuple[str, str, str, served.ToolCalls]] = [
     ("<think>hm", "hm", "", []),
     ("<think>hm</thi", "hm</thi", "", []),
     ("<think>hm</think>", "hm", "", []),
+    (f"<think>hm `{S}", "hm `", "", []),
+    (f"<think>`{S}` and `{E}`.</think>Hello.", f"`{S}` and `{E}`.", "Hello.", []),
     ("<think></think>Hello.", "", "Hello.", []),
     ("<think>hm</think>\n\nHello.", "hm", "\n\nHello.", []),
     ("<thi", "", "<thi", []),
