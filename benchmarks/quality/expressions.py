@@ -2,8 +2,8 @@
 
 Random syntax trees, written by ``ast.unparse``, with string literals of every style put in afterwards, and read back
 by CPython: what does not parse is not an example.  Nor is an operator between two strings that no program means
-(``'a' - 'b'``): the contract reads that as text, since shell commands are full of it.  Strings come first more often than chance would have it, since a
-quote is where a reader must decide what it sees.
+(``'a' - 'b'``): the contract reads that as text, since shell commands are full of it.  Strings come first more often
+than chance would have it, since a quote is where a reader must decide what it sees.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def expression(rng: random.Random) -> str:
 
 
 # Between two strings these are expressions (``*`` is not: strings are multiplied by numbers only).
-_MEANT = frozenset("+ % == != < <= > >= , : = ( [ { ) ] } .".split())
+_MEANT = frozenset(["+", "%", "==", "!=", "<", "<=", ">", ">=", ",", ":", "=", "(", "[", "{", ")", "]", "}", "."])
 
 
 def _is_meant(source: str) -> bool:
