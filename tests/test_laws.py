@@ -31,11 +31,12 @@ from strategies import (
     from_seed,
     make_tools,
     python_lists,
+    quote_turns,
     seeds,
     token_texts,
 )
 
-Input = tuple[str, str, "dict[str, list[str]] | None"]
+Input = tuple[str, str, "dict[str, Any] | None"]
 
 
 def in_block(dialect: str, text: str) -> str:
@@ -63,6 +64,20 @@ def test_l1_chunk_invariance(given_input: Input, seed: int) -> None:
         reference = stream([text], dialect, tools)
         for pieces in (every(text, 1), random_cut(text, rng), with_empties(random_cut(text, rng))):
             same(stream(pieces, dialect, tools), reference)
+
+    check(text, law, (dialect, tools))
+
+
+@given(quote_turns(), seeds)
+def test_l1_l2_where_strings_end(given_input: Input, seed: int) -> None:
+    """Both laws where quotes may or may not close: what a look-ahead saw must not depend on where the text was cut."""
+    dialect, text, tools = given_input
+
+    def law(text: str) -> None:
+        reference = stream([text], dialect, tools)
+        same(stream(every(text, 1), dialect, tools), reference)
+        same(stream(random_cut(text, random.Random(seed)), dialect, tools), reference)
+        assert whole(text, dialect, tools) == reference.completed
 
     check(text, law, (dialect, tools))
 

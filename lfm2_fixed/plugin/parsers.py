@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallStart, Content, Event
-from ..core.plain import PlainText
+from ..core.sentinels import PlainText
 from ..core.stream import PythonicStream, parse
 from .compat import (
     DeltaMessage,

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
-from ..core.plain import PlainText
+from ..core.sentinels import PlainText
 from ..core.stream import ToolCall
 from .errors import UpstreamError
 from .plan import Request, bare_call, new_machine
