@@ -45,8 +45,8 @@ CASES = {
     "markers-begun": Case("", "<|"),
     "markers-begun-in-string": Case(ARGUMENT, "<|"),
     "markers-begun-in-list": Case(S + "[", "<|"),
-    "digits": Case(VALUE, "1", "x", least=4104),  # over 4,000 digits are no number
-    "digits-in-key": Case(VALUE + "{", "1", "x", least=4104),
+    "digits": Case(VALUE, "1", "x", least=8205),  # over 4,000 digits are no number
+    "digits-in-key": Case(VALUE + "{", "1", "x", least=8205),
     "commas": Case(VALUE + "1", ","),
     "commas-in-list": Case(S + "[", ","),
     "empty-strings": Case(VALUE, "''"),
