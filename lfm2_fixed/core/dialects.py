@@ -16,6 +16,8 @@ class Dialect:
     """The sentinels that end one; the first is the one the model pairs with ``start``."""
     special_tokens: tuple[str, ...]
     """Other special tokens of the family's tokenizers."""
+    parser: str
+    """The name of the tool parser for vLLM's ``--tool-call-parser``."""
     bare_lists: bool = False
     """A list may stand without sentinels."""
     echoes: bool = False
@@ -32,6 +34,7 @@ DIALECTS = {
             "<|im_start|>", "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>",
             "<|tool_response_start|>", "<|tool_response_end|>",
         ),
+        "lfm2_fixed",
         echoes=True,
     ),
     "llama4": Dialect(
@@ -42,6 +45,7 @@ DIALECTS = {
             "<|begin_of_text|>", "<|end_of_text|>", "<|header_start|>", "<|header_end|>", "<|step|>",
             "<|finetune_right_pad|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
         ),
+        "llama4_pythonic_fixed",
         bare_lists=True,
     ),
 }  # fmt: skip
