@@ -1,22 +1,28 @@
-"""A guard without a clock: hostile texts cost what their length says, in steps and in bytes.
+"""Law L7, its second half: the work is linear in the text, and what is kept is bounded by the open block.
 
-``steps`` says what is counted.  The laws' own tests look for other such texts by chance; these are
-the known ones, much longer, with tight bounds.  ``python -m benchmarks.worst`` searches for worse.
+No clock: ``steps`` says what is counted, and checks that it was.  First the known hostile texts, then patterns by
+chance, with the same bounds.  ``python -m benchmarks.worst`` searches for worse.
 """
 
 from __future__ import annotations
 
 import gc
 import logging
+import re
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from steps import Case, count_bytes, count_steps, cut, growth, steps_of_each
+import steps
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from steps import Case, count_bytes, count_steps, cut, growth, steps_of_each, uncounted_patterns
+from strategies import ATOMS, LLAMA_ATOMS, from_seed, make_tools
 
 import lfm2_fixed
 from lfm2_fixed import PythonicStream
+from lfm2_fixed.core.dialects import DIALECTS, Dialect
 
 PACKAGE = Path(lfm2_fixed.__file__).parent
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
@@ -77,6 +83,19 @@ CASES = {
     "echo-nearly": Case("", S + "[f()]" + E + "[f()]x"),
     "echo-grows": Case(S + "[f(a='", "x", "')]" + E + "[f(a='xx"),
     "echo-again": Case(S + "[f()]" + E, "[f()]"),
+    **{
+        f"echo-{kind}-{length}": case
+        for length, block in {
+            "short": "[w(a=1)]",
+            "string": f"[w(a='{'x' * 200}')]",
+            "calls": f"[{'w(a=1), ' * 40}]",
+        }.items()
+        for kind, case in {
+            "cut": Case("", S + block + E + block[:-1] + " "),
+            "followed": Case("", S + block + E + block + " x"),
+            "of-many": Case(S + block + E, block[:-1]),
+        }.items()
+    },
     # Many things.
     "calls": Case(S + "[", "f(a=1, b='x'), ", "]" + E),
     "calls-malformed": Case(S + "[", "f(a=foo()), ", "]" + E),
@@ -152,16 +171,99 @@ def _no_log() -> Iterator[None]:
     logger.disabled = False
 
 
-@pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_steps(case: Case, step: int, size: int) -> None:
-    """Steps a character stay the same as the text grows, and are few.
+KNOWN_WORK = [(ARGUMENT, "x"), (VALUE, "1"), (VALUE, " "), (S + "[", "a"), (VALUE + '"', "\\n")]
+
+
+def test_the_counters_count() -> None:
+    """A counter that went blind would pass everything: of known work, it must see at least so much."""
+    assert uncounted_patterns() == []
+    module = next(iter(steps._modules.values()))
+    vars(module)["planted"] = {"key": [re.compile("x").match]}
+    assert uncounted_patterns() == [f"{module.__name__}['planted']['key']"]
+    del vars(module)["planted"]
+    size = 64_000
+    for head, unit in KNOWN_WORK:
+        text = head + unit * (size // len(unit))
+        assert count_steps([text]) > size // 32, head  # a character is a sixteenth of a step at least; half of that
+        assert count_steps(cut(text[: size // 16], 1)) > size // 16, head
+        assert count_bytes([text]) > size, head  # what is held back, or said
+        assert min(steps_of_each(["x", "y"], after=head)) > 0
+
+
+def assert_linear(case: Case, step: int, size: int) -> None:
+    """Steps a character stay the same as the text grows, and are few, in deltas of ``step`` characters (0: in one).
 
     Linear work has the same slope twice.  A quadratic part of 4 % at the first size exceeds the bound.
     """
     first, second = growth(lambda text: count_steps(cut(text, step), case.dialect, case.tools), case, size)
-    assert second <= 1.15 * max(first, 0) + 1, (first, second)
-    assert second <= STEP_BOUND, second
+    assert second <= 1.15 * max(first, 0) + 1, (case, step, first, second)
+    assert second <= STEP_BOUND, (case, step, second)
+
+
+@pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_steps(case: Case, step: int, size: int) -> None:
+    """The known texts."""
+    assert_linear(case, step, size)
+
+
+HOSTILE = [
+    "'", '"', "' ", "',", "', ", "', b", "', b=", "')", "') ", "'),", "'), ", "'), g", "'), g(", "')]", "')] ",
+    "'],", "']", "'}", "':", "': ", "','", "''", "'' ", "'x'#", "'x'#\n", "'x' ", "'x' + ", "'a', ", "\\",
+    "\\'", "\\\\", "\\x4", "\\u12", "\\ud83d", "\\N{", "\\N{A", "{", "}", "[", "]", "(", ")", ",", ", ", "1",
+    "1,", "1, ", "0_", "1e", "a", "a=", "a=1,", "f(", "f(),", "f(x=1),", "f(x='", "f(x='a'),", "#", "#\n",
+    "\n", " ", "\\\n", "<|", "<", "<|tool_call_", S, S + "[", S + "[f(", "]" + S, "None,", "-", "--", "**",
+    "**{", "x.", "f'", "f'{", "b'", "r'", "'''", '"""', "'''a", "{'a': ", "{'a': '", "'a': 'b', ", "{1, ",
+    "(1, ", "('", "(('", "['", "{('a'", ";", ";f()", "é", "世", "😀", "\x00", "\ud83d", '{"name": "f"},',
+    '{"name": "f", "arguments": {"a": "', "%", "' % x", "' + '", "'.upper()", "' if ",
+]  # fmt: skip
+"""What repeated patterns are made of: whatever a reader may look at again and again."""
+
+
+def test_steps_of_patterns_in_an_open_string() -> None:
+    """The quote rule over every pattern: never closing, where the text is read again at its end, and closing."""
+    for unit in HOSTILE:
+        assert_linear(Case(ARGUMENT, unit, E), step=2, size=96)
+        for tail in (E, "')]" + E):
+            assert_linear(Case(ARGUMENT, unit, tail), step=0, size=200)
+
+
+BODIES = [
+    *("[f(x='", "[f(x=", "[", "[f(", "f(x=['", "[f(x={'a': '", "[f(x='a\n", "[f(x=('", "[f(x=foo(), y='"),
+    *('[{"name": "f", "arguments": {"a": "', "[f(x=f'", "[f(x={", "[f(x=foo('", ""),
+]
+"""How a list of calls may have begun."""
+BARE = ["[f(x", " [f(", "[f()", "\n[w(1", "[ ", "[f(a=1)]\n"]
+TAILS = ["", "')]", "]", "'", "'})]"]
+
+
+def texts(dialect: Dialect) -> st.SearchStrategy[Case]:
+    """Any pattern, again and again, after any beginning."""
+    bodies = ["", *(dialect.start + body for body in BODIES)]
+    patterns, atoms = HOSTILE, ATOMS
+    if dialect.bare_lists:
+        bodies, patterns, atoms = [*bodies, *BODIES, "text ["], [*HOSTILE, *BARE], LLAMA_ATOMS
+    return st.builds(
+        Case,
+        head=st.sampled_from(bodies),
+        unit=st.one_of(
+            st.sampled_from(patterns), st.lists(st.sampled_from(atoms), min_size=1, max_size=4).map("".join)
+        ),
+        tail=st.tuples(st.sampled_from(TAILS), st.sampled_from(["", dialect.ends[0]])).map("".join),
+        dialect=st.just(dialect.name),
+        tools=from_seed(make_tools),
+        least=st.just(0),
+    )
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
+@settings(max_examples=max(20, settings().max_examples // 30))
+@given(st.data())
+def test_steps_of_any_pattern(dialect: Dialect, data: st.DataObject) -> None:
+    """Law L7 for whatever is drawn.  ``scripts/fuzz`` draws for hours."""
+    case = data.draw(texts(dialect))
+    for step, size in ((0, 340), (2, 128)):
+        assert_linear(case, step, size)
 
 
 @pytest.mark.parametrize("dialect, text", [("llama4", " [na" * 50), ("lfm2", S + "na")], ids=["bare", "block"])
@@ -195,12 +297,26 @@ def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
     assert max(first, second) <= WHOLE_BOUNDS[name], (first, second)
 
 
+def assert_copies_nothing(case: Case, step: int) -> None:
+    """What a delta allocates does not grow with what came before: nothing is copied again and again."""
+    first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
+    assert second <= 1.3 * max(first, 0) + 32, (case, first, second)
+
+
 @pytest.mark.parametrize("step", [0, 16], ids=["whole", "deltas"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_bytes(case: Case, step: int) -> None:
-    """What a delta allocates does not grow with what came before: nothing is copied again and again."""
-    first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
-    assert second <= 1.3 * max(first, 0) + 32, (first, second)
+    """The known texts."""
+    assert_copies_nothing(case, step)
+
+
+@pytest.mark.parametrize(
+    "head", [ARGUMENT, S + "[f(x=foo('", S + "[f(x=('", "", S + "[f(x=f'", S + "[w(a=1)]" + E + "["]
+)
+def test_bytes_of_patterns(head: str) -> None:
+    """Small deltas in whatever may stay open for long."""
+    for unit in ("x", "it's ", "', b", "'), ", "\\n", "'x' ", "<|", "é", "\n", "), g(y=1", '"'):
+        assert_copies_nothing(Case(head, unit), step=16)
 
 
 @pytest.mark.parametrize("head, tools", [(ARGUMENT, None), ("", None), (VALUE + "[", None), (S + "[", TOOLS)])

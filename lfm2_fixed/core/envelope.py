@@ -74,6 +74,11 @@ class Envelope:
         self._run()
         self._text.out.finish()
 
+    @property
+    def cut(self) -> bool:
+        """Whether the turn ended inside a call."""
+        return self._text.out.cut
+
     def _run(self) -> None:
         while self._input.next_slice():
             while (state := self._state.read(self._input)) is not None:
