@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
 from .cursor import Source
+from .escapes import json_string
 from .writer import ArgumentsWriter
 
 CALL = "call"  # the arguments of ``name(``
@@ -82,6 +83,10 @@ class Block:
             self._tool_names = sorted(self.tools)
         at = bisect_left(self._tool_names, start)
         return at < len(self._tool_names) and self._tool_names[at].startswith(start)
+
+    def lacks(self, name: str) -> bool:
+        """Whether ``name`` is a declared parameter of this call that has no value yet."""
+        return name in (self.parameters or ()) and json_string(name) not in self.frames[0].keys
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""
