@@ -319,7 +319,7 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     if not char.isalnum() and char != "_":
         return False
     comma = "," in run[0]
-    name = yield from source.name(block.may_be_declared)
+    name = yield from source.name(block.beginning_of_declared())
     missing = block.lacks(name)
     if not missing and name not in block.tools:
         return False

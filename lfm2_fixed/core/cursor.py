@@ -213,7 +213,7 @@ class Source:
     def name(self, possible: Callable[[str], bool] | None = None) -> Reader[str]:
         """Take a run of name characters; ``is_name`` says whether it is one.
 
-        ``possible``: no need to wait for more after a beginning for which this is false.
+        ``possible`` is given the name piece by piece: where it says False, there is no need to wait for more.
         """
         return self._run(_NAME, possible)
 
@@ -228,6 +228,6 @@ class Source:
             if run:
                 runs.append(run[0])
                 self.pos = run.end()
-            if self.pos < len(self.text) or self.ended or (possible and not possible("".join(runs))):
+            if self.pos < len(self.text) or self.ended or (run and possible and not possible(run[0])):
                 return runs[0] if len(runs) == 1 else "".join(runs)
             yield

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from .cursor import Source
 from .escapes import json_string
-from .writer import ArgumentsWriter
+from .sentinels import Markup
+from .tools import Declared, NameBeginning
+from .writer import Writer
 
 CALL = "call"  # the arguments of ``name(``
 OBJECT = "object"  # a call in JSON form
@@ -53,18 +54,20 @@ class Block:
     def __init__(
         self,
         source: Source,
-        out: ArgumentsWriter,
-        tools: Mapping[str, Sequence[str]],
+        out: Writer,
+        tools: Declared,
+        markup: Markup,
         *,
         python_only: bool,
         newline_ends: bool,
     ) -> None:
         self.source = source
         self.out = out
-        self.tools = tools  # declared tools: parameter names in order
+        self.tools = tools
+        self.markup = markup  # what is left out of source text that is given back
+        self.declared_only = False  # JSON objects without a marker: only those that name a declared tool are calls
         self.in_list = False  # inside [ ] rather than calls one after the other
         self.newline_ends = newline_ends  # a newline after the list ends the block (Llama 4)
-        self._tool_names: list[str] | None = None  # sorted, once they are needed
         self.frames: list[Frame] = []  # open brackets of the current call, outermost first
         self.parameters: Sequence[str] | None = None  # of the current call's tool, if declared
         self.positional = 0  # positional arguments of the current call so far
@@ -75,14 +78,16 @@ class Block:
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
 
-    def may_be_declared(self, start: str) -> bool:
-        """Whether the name of a declared tool, or of one of this call's parameters, begins with ``start``."""
-        if any(name.startswith(start) for name in self.parameters or ()):
-            return True
-        if self._tool_names is None:
-            self._tool_names = sorted(self.tools)
-        at = bisect_left(self._tool_names, start)
-        return at < len(self._tool_names) and self._tool_names[at].startswith(start)
+    def beginning_of_declared(self) -> Callable[[str], bool]:
+        """For a name in pieces: whether a declared tool's, or one of this call's parameters', still begins so."""
+        tool = self.tools.beginning()
+        parameter = NameBeginning(sorted(self.parameters or ()))
+
+        def goes_on(piece: str) -> bool:
+            may_be_tool = tool.goes_on(piece)
+            return parameter.goes_on(piece) or may_be_tool
+
+        return goes_on
 
     def lacks(self, name: str) -> bool:
         """Whether ``name`` is a declared parameter of this call that has no value yet."""

@@ -1,0 +1,180 @@
+"""What a chat request asks for, and how the upstream must be asked so that we can answer it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.stream import PythonicStream
+from ..core.tools import declared_parameters
+from ..wire.sse import encode_json
+from .bounded import BadJSON, TooDeep, TooManyValues, read_json
+from .errors import ProxyError
+from .settings import Settings
+from .upstream import Kind
+
+if TYPE_CHECKING:
+    from ..gate.schemas import Tools as SchemaTools
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``tool_choice``, read.  ``names``: the only functions that may be called; None: any."""
+
+    required: bool = False
+    names: frozenset[str] | None = None
+    none: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """A chat request that declares tools."""
+
+    body: Mapping[str, Any]
+    tools: Sequence[Any]
+    choice: Choice
+    single: bool
+    """``parallel_tool_calls`` is false: at most one call."""
+    streaming: bool
+    wants_usage: bool
+    wants_special: bool
+    """The client asked for special tokens in the text."""
+    wants_tags: bool
+    """The client asked for ``<think>`` to stay in the text."""
+    declared: Mapping[str, Sequence[str]]
+    gate: SchemaTools | None = None
+    """The tools' schemas, where calls must pass validation."""
+
+
+def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
+    """The request, or None if it is none that we understand and that declares tools.
+
+    What is None is the upstream's alone: to answer, or to refuse.  Raises ProxyError (400) for a
+    choice of functions that are not declared, since the upstream will not see the choice, and with
+    ``gate`` for tools that nothing can be validated against.
+    """
+    try:
+        body = read_json(raw)
+    except (TooManyValues, TooDeep) as error:
+        # Not passed on: an upstream that can read it would answer with calls that nobody here has read.
+        status = 413 if isinstance(error, TooManyValues) else 400
+        raise ProxyError(status, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
+    except BadJSON:
+        return None
+    if not isinstance(body, dict):
+        return None
+    tools = body.get("tools")
+    if not isinstance(tools, list) or not tools or not isinstance(body.get("messages"), list):
+        return None
+    choice = read_choice(body.get("tool_choice"))
+    if choice is None:
+        if gate:  # the upstream may know what it means, and would answer with calls that nobody has checked
+            raise ProxyError(400, "tool_choice has no known form.", kind="invalid_request_error", param="tool_choice")
+        return None
+    declared = declared_parameters(tools)
+    for name in sorted((choice.names or frozenset()) - set(declared)):
+        raise ProxyError(
+            400,
+            f"tool_choice names the function {name!r}, which is not among the tools.",
+            kind="invalid_request_error",
+            param="tool_choice",
+        )
+    options = body.get("stream_options")
+    return Request(
+        body=body,
+        tools=tools,
+        choice=choice,
+        single=body.get("parallel_tool_calls") is False,
+        streaming=bool(body.get("stream")),  # as servers coerce it; one that does not answers in one piece, or refuses
+        wants_usage=isinstance(options, dict) and bool(options.get("include_usage")),
+        wants_special=body.get("skip_special_tokens") is False,
+        wants_tags=body.get("reasoning_format") == "none",
+        declared=declared,
+        gate=_schemas(tools) if gate else None,
+    )
+
+
+def _schemas(tools: Sequence[Any]) -> SchemaTools:
+    from ..gate.schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
+
+    try:
+        return Tools(tools)
+    except ToolsError as error:
+        raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
+
+
+def read_choice(value: Any) -> Choice | None:
+    """``tool_choice``, in any of its shapes; None for what is none."""
+    if value is None or value == "auto":
+        return Choice()
+    if value == "required":
+        return Choice(required=True)
+    if value == "none":
+        return Choice(none=True)
+    if not isinstance(value, dict):
+        return None
+    if value.get("type") == "function":
+        name = _name(value)
+        return None if name is None else Choice(required=True, names=frozenset([name]))
+    if value.get("type") == "allowed_tools":
+        inner = value.get("allowed_tools", value)
+        if not isinstance(inner, dict) or not isinstance(inner.get("tools"), list):
+            return None
+        names = [_name(tool) for tool in inner["tools"]]
+        known = frozenset(name for name in names if name is not None)
+        return Choice(required=inner.get("mode") == "required", names=known) if len(known) == len(names) else None
+    return None
+
+
+def _name(value: Any) -> str | None:
+    function = value.get("function", value) if isinstance(value, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def raw_text_request(request: Request, kind: Kind) -> bytes:
+    """The body that makes an upstream of this kind answer with the model's own text.
+
+    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.
+    """
+    body = {**request.body, "tool_choice": "none"}
+    # A server that has not said what it is gets both: neither of the two minds the other's field.
+    if kind.name == "llama.cpp" or not kind.certain:
+        body["reasoning_format"] = "none"
+    if kind.name == "vllm" or not kind.certain:
+        body["skip_special_tokens"] = False  # the sentinels are special tokens
+    return _encoded(body)
+
+
+def whole_reply_request(request: Request) -> bytes:
+    """The body that asks for the same reply in one piece."""
+    body = {**request.body, "stream": False}
+    body.pop("stream_options", None)  # refused without a stream
+    return _encoded(body)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return encode_json(body)
+    except RecursionError:  # what could just be read
+        raise ProxyError(
+            400, "The request cannot be read: it is nested too deep.", kind="invalid_request_error"
+        ) from None
+
+
+def new_machine(request: Request, settings: Settings) -> PythonicStream:
+    """The machine for one reply to the request."""
+    return PythonicStream(
+        settings.dialect,
+        request.tools,  # with their schemas, which decide some readings
+        mode="call" if settings.held or not request.streaming else "delta",
+        special_tokens=() if request.wants_special else None,
+    )
+
+
+def bare_call(request: Request) -> re.Pattern[str]:
+    """Finds what looks like a list of calls without its sentinel."""
+    names = sorted(map(re.escape, request.declared), key=len, reverse=True)
+    return re.compile(rf"\[(?:{'|'.join(names)})\(" if names else r"(?!)")
