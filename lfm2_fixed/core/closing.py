@@ -16,12 +16,11 @@ from __future__ import annotations
 import enum
 import re
 
-from .cursor import Reader, is_name
-from .escapes import json_string
+from .cursor import Reader, Source, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
 from .state import BRACE, CALL, DICT, OBJECT, Block, Frame
-from .tokens import CLOSERS, QUOTES
+from .tokens import CLOSERS, NAME_CHARACTERS, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -302,7 +301,7 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     """Whether punctuation is broken behind a quote that does not close.
 
     On the same line, after blanks, commas and closing brackets in any order: ``name=`` of a declared
-    parameter that has no value yet, or ``name(`` of a declared tool.
+    parameter that has no value yet, or ``name(`` of a declared tool; after a comma also that name and a quote.
     """
     source = block.source
     frame = block.frames[0]
@@ -319,11 +318,59 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     char = source.text[source.pos : source.pos + 1]
     if not char.isalnum() and char != "_":
         return False
+    comma = "," in run[0]
     name = yield from source.name(block.beginning_of_declared())
-    missing = name in (block.parameters or ()) and json_string(name) not in frame.keys
+    missing = block.lacks(name)
     if not missing and name not in block.tools:
         return False
     char = yield from source.peek()
     if char == "(":
         return name in block.tools
-    return missing and char == "=" and (yield from source.ahead(2)) != "=="
+    if char == "=":
+        return missing and (yield from source.ahead(2)) != "=="
+    return missing and comma and char in QUOTES  # the equals sign is missing
+
+
+def is_stray_quote(source: Source, start: int, quote: int) -> bool:
+    """Whether the only quote in a text, which closes at the cursor, is one too many: ``"Paris""``, ``''Paris'``.
+
+    ``start`` and ``quote`` are the offsets of the text and of that quote.  A text has quotes in pairs, and
+    apostrophes inside words; at its very beginning or end a single one is a slip, unless it may be
+    ``'the boys''``, ``''90s'`` or ``"5""``.
+    """
+    if quote == start:
+        return not source.since(quote)[1:2].isdigit()
+    if quote == source.offset - 2:
+        text = source.since(quote - 1)
+        return not (text[0] in "sS" if text[1] == "'" else text[0].isdigit())
+    return False
+
+
+_LONGEST_BEGINNING = 100
+"""Characters before a quote to look for ``name(…, name=`` in: what is longer is not looked for."""
+_BEGINNING = re.compile(
+    rf"(?:.*[^{NAME_CHARACTERS}])?(?:([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?|,[ ]*)([{NAME_CHARACTERS}]+)=", re.DOTALL
+)
+
+
+def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
+    """Whether a quote is missing before the one just passed, which opens a string: it is text of the literal so far.
+
+    The text from ``start`` on then ends with the beginning of a declared tool's call, ``name(name=``, or
+    (``first``: this is the literal's first quote, on its first line) with ``, name=`` of a declared parameter
+    that has no value yet.
+    """
+    source = block.source
+    frame = block.frames[0]
+    if not block.tools or frame.kind != CALL:
+        return False
+    text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
+    if not text.endswith("="):
+        return False
+    found = _BEGINNING.fullmatch(text)
+    if not found:
+        return False
+    name, parameter = found.groups()
+    if name:
+        return parameter in block.tools.get(name, ())
+    return first and block.lacks(parameter)

@@ -19,7 +19,7 @@ import re
 import unicodedata
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
-from .closing import Verdict, closing_verdict
+from .closing import Verdict, closing_verdict, is_stray_quote, lacks_quote
 from .cursor import Reader
 from .escapes import SIMPLE_ESCAPE, unescape
 from .literals import opens_string, pass_string
@@ -137,7 +137,8 @@ class _Literal:
         python = python or block.python_only
         yield from self._open(python)
         delimiter, quote = self.delimiter, self.quote
-        strict = False
+        start = source.offset
+        text_quote = -1  # offset of the only unescaped quote that was text; -2: there are several
         block.open_quote = delimiter
         while True:
             if self._take():
@@ -160,16 +161,25 @@ class _Literal:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
                 block.open_quote = ""
-                verdict = yield from closing_verdict(block, python=python, strict=strict, raw_newline=self.raw_newline)
+                verdict = yield from closing_verdict(
+                    block, python=python, strict=self.delimiter_unescaped, raw_newline=self.raw_newline
+                )
+                if verdict is Verdict.TEXT:
+                    source.rewind(quote_offset + 1)
+                    first = not self.delimiter_unescaped and not self.raw_newline
+                    if lacks_quote(block, max(start, text_quote), first=first):
+                        raise Malformed(quote_offset + 1)
+                elif text_quote >= 0 and is_stray_quote(source, start, text_quote):
+                    verdict = Verdict.MALFORMED
                 if verdict is Verdict.MALFORMED:
                     raise Malformed(source.offset)
                 if verdict is not Verdict.TEXT:
                     if self.mark is not None:
                         block.out.send(block.out.take(self.mark))
                     return verdict
-                strict = self.delimiter_unescaped = True
+                text_quote = -2 if self.delimiter_unescaped else quote_offset
+                self.delimiter_unescaped = True
                 block.open_quote = delimiter
-                source.rewind(quote_offset + 1)
                 self._send(quote)
 
     def _send(self, text: str) -> None:
