@@ -59,7 +59,12 @@ class PythonicStream:
     def feed(self, text: str) -> list[Event]:
         """Read the next piece of the turn, which may be empty."""
         self._envelope.feed(text)
-        return self._take()
+        events = self._events
+        if not events:
+            return []
+        taken = events.copy()
+        events.clear()
+        return taken
 
     def finish(self) -> list[Event]:
         """The turn is over.  Nothing may be fed after this."""
