@@ -56,7 +56,7 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
-    if (yield from _slipped(block, after)):
+    if (yield from _quoted_name(block, after)) or (yield from _slipped(block, after)):
         return Verdict.MALFORMED
     if not speculate:
         return Verdict.TEXT
@@ -150,9 +150,9 @@ class _GoesOn:
                 start = source.offset
                 if (yield from self._good_element(frame, char)):
                     return True
-                if not self.elements:
-                    return False
                 source.rewind(start)
+                if not self.elements or (frame.kind == CALL and self.block.named and char in QUOTES):
+                    return False  # ``s.split(',') if x]', new='y'``: more likely text than a string without a name
                 if (yield from pass_expression(source, after_string=False)) is NONE:
                     return False
                 char = yield from source.skip()
@@ -297,6 +297,15 @@ class _GoesOn:
 _CLOSERS_AND_COMMAS = re.compile(r"[ \t,)\]}]*")
 
 
+def _quoted_name(block: Block, after: int) -> Reader[bool]:
+    """Whether the literal is an argument without a name and ``=`` follows: ``f('path'='a')``."""
+    source = block.source
+    if not block.positional or block.named or len(block.frames) > 1:
+        return False
+    source.rewind(after)
+    return (yield from source.skip(comments=False)) == "=" and (yield from source.ahead(2)) != "=="
+
+
 def _slipped(block: Block, after: int) -> Reader[bool]:
     """Whether punctuation is broken behind a quote that does not close.
 
@@ -335,22 +344,27 @@ def is_stray_quote(source: Source, start: int, quote: int) -> bool:
     """Whether the only quote in a text, which closes at the cursor, is one too many: ``"Paris""``, ``''Paris'``.
 
     ``start`` and ``quote`` are the offsets of the text and of that quote.  A text has quotes in pairs, and
-    apostrophes inside words; at its very beginning or end a single one is a slip, unless it may be
-    ``'the boys''``, ``''90s'`` or ``"5""``.
+    apostrophes inside words.  At its very beginning or end a single one is a slip, unless it may be an
+    apostrophe (``'the boys''``, ``''tis so'``, ``''90s'``) or inches (``"5""``).
     """
+    mark = source.since(quote)[0]
     if quote == start:
-        return not source.since(quote)[1:2].isdigit()
+        neighbour = source.since(quote)[1]
+        return mark == '"' or not (neighbour.islower() or neighbour.isdigit())
     if quote == source.offset - 2:
-        text = source.since(quote - 1)
-        return not (text[0] in "sS" if text[1] == "'" else text[0].isdigit())
+        neighbour = source.since(quote - 1)[0]
+        if mark == '"':
+            return not neighbour.isdigit()
+        return neighbour.isupper() or neighbour.isdigit() or neighbour in ")]}"
     return False
 
 
 _LONGEST_BEGINNING = 100
 """Characters before a quote to look for ``name(…, name=`` in: what is longer is not looked for."""
-_BEGINNING = re.compile(
-    rf"(?:.*[^{NAME_CHARACTERS}])?(?:([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?|,[ ]*)([{NAME_CHARACTERS}]+)=", re.DOTALL
+_CALL_BEGINNING = re.compile(
+    rf"(?:.*[^{NAME_CHARACTERS}])?([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?([{NAME_CHARACTERS}]+)=", re.DOTALL
 )
+_ARGUMENT_BEGINNING = re.compile(rf"(?:.*, *)?([{NAME_CHARACTERS}]+)=", re.DOTALL)
 
 
 def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
@@ -367,10 +381,8 @@ def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
     text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
     if not text.endswith("="):
         return False
-    found = _BEGINNING.fullmatch(text)
-    if not found:
-        return False
-    name, parameter = found.groups()
-    if name:
-        return parameter in block.tools.get(name, ())
-    return first and block.lacks(parameter)
+    call = _CALL_BEGINNING.fullmatch(text)
+    if call and call[2] in block.tools.get(call[1], ()):
+        return True
+    argument = _ARGUMENT_BEGINNING.fullmatch(text)
+    return first and argument is not None and block.lacks(argument[1])
