@@ -4,6 +4,7 @@ One delta's walk, from top to bottom:
 
     stream      PythonicStream.feed: what users call; the events are taken out at its end
     envelope    which state the turn is in (text, in a block, echo); markers are split off here
+    input       its text, a slice at a time, and again where a block left it
     openings    does a block begin here?  Text is held only while that is open
     block       one block: its calls one after the other, and what becomes of those that are none
     calls       a call as Python writes it            json_calls   a call as a JSON object
@@ -20,13 +21,14 @@ Beside it:
     tokens      the lexicon: quotes, escapes, names, numbers, limits
     dialects    the table of model families: markers, bare lists, echoes, special tokens
     sentinels   finding markers and special tokens that arrive in pieces; text that is only text
+    reasoning   what a turn thinks before it says something, told apart for parsers and the proxy
     tools       what a request declares, in every shape of a request
     make_valid  a drop-in for vLLM's function of that name, on the same machine
 
 Readers are generators: ``yield`` means "more text, please", so a reader looks like the grammar while
 the caller feeds whatever it has, and a suspended look-ahead costs nothing when it goes on.  Named
 ``read_…`` they may wait so; ``take_…`` is done at once, or does nothing.  A whole text is a text
-fed once: there is no second parser (contract §1, L2).
+fed once: there is no second parser (contract 1, L2).
 
 Who owns what.  A turn has one ``Envelope``, one ``Writer`` and one ``Input``; they last as long as it
 does.  A block has one ``Block`` and one ``Source``; what a block does not take is read again as text.

@@ -77,7 +77,7 @@ def _first_key(block: Block) -> Reader[str | None]:
 
 
 def _lone_object(block: Block, frame: Frame, parameters: Sequence[str], *, prompt: bool) -> Reader[None]:
-    """Read an object that is the arguments object if no other argument follows (contract §5, a lone object).
+    """Read an object that is the arguments object if no other argument follows (contract 5.5).
 
     ``prompt``: its first key is a parameter's name.  It is read as if ``**`` stood before it then, so that its
     strings stream; else nothing is sent before it is known to be the only argument.

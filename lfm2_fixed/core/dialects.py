@@ -1,7 +1,7 @@
 """The table of dialects: how each model family writes its tool calls.  Nothing else knows a family.
 
 A new one is a row here.  The language inside a block is the same for all of them: calls as Python,
-or the JSON form, separated by ``,`` ``;`` or newlines (contract §5 and §6).
+or the JSON form, separated by ``,`` ``;`` or newlines (contract 5 and 6).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Dialect:
     json_answers: bool = False
     """A turn that begins with the JSON form of a declared tool's call is one, without markers."""
     newline_ends: bool = False
-    """Behind a list without an end marker, a newline shows that it has ended (contract §4, strictly closing)."""
+    """Behind a list without an end marker, a newline shows that it has ended (contract 4, strictly closing)."""
     echoes: bool = False
-    """The model may repeat a block after its end (contract §6, echo)."""
+    """The model may repeat a block after its end (contract 6.6)."""
     opener: str = "["
     separator: str = ", "
     closer: str = "]"

@@ -1,4 +1,4 @@
-"""A call as a JSON object (contract §6, JSON form), in the shapes that models write.
+"""A call as a JSON object (contract 6.5), in the shapes that models write.
 
     call      := "{" (key ":" value ","?)* "}"     keys in any order
     arguments := dict, or a string that holds a JSON object
@@ -147,7 +147,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def _object_in_string(value: str) -> str | None:
     """The arguments in a string, ``value`` being its JSON text: as they are written elsewhere, less the last ``}``.
 
-    None if it holds anything but one valid JSON object (contract §1, L6 and L7: no repeated key, no number without
+    None if it holds anything but one valid JSON object (contract 1, L6 and L7: no repeated key, no number without
     a JSON form, no depth or length beyond the limits).
     """
     if value[0] != '"':
@@ -209,7 +209,7 @@ def _too_deep(value: Any) -> bool:
 
 
 def names_declared_tool(block: Block) -> Reader[bool]:
-    """Whether the object whose ``{`` is next is a call of a declared tool (contract §6, Llama 4's JSON answers).
+    """Whether the object whose ``{`` is next is a call of a declared tool (contract 6.8).
 
     Known at the first key that tells: the name, or a key that a call does not have before its name.  So an answer
     that is data in JSON is text from there on.  Moves the cursor.

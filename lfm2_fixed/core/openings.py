@@ -1,4 +1,4 @@
-"""Does a block of calls begin here (contract §6)?  Asked behind a marker, and where a bare list may stand.
+"""Does a block of calls begin here (contract 6.1, 6.3, 6.7)?  Asked behind a marker, and where a bare list may stand.
 
 Each answer comes as soon as the text decides it, since the text is held until then.
 """

@@ -2,7 +2,7 @@
 
 Two kinds: markers, which open and end blocks of calls, and tokens that are hidden from content.
 Neither reaches a client who did not ask for special tokens.  A quoted marker is what the model
-writes *about* markers, so it is text (contract §6).
+writes *about* markers, so it is text (contract 6.2).
 """
 
 from __future__ import annotations

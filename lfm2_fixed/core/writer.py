@@ -1,11 +1,11 @@
 """The one way out: a turn's content and its calls, as events that are certain.
 
-Content comes in segments that blocks and calls given back set apart (contract §6, content).  With no
+Content comes in segments that blocks and calls given back set apart (contract 6.9).  With no
 block it is the text exactly.  Otherwise the segments are joined by newlines, without the blanks
 beside a block or at the end of the turn; the first segment keeps its leading blanks.  Blanks are
 therefore held until what follows them is known.
 
-Of a call, scalars carry the structure (contract §2).  ``put`` adds structure (braces, keys, commas),
+Of a call, scalars carry the structure (contract 2.1).  ``put`` adds structure (braces, keys, commas),
 which waits; ``send`` adds text that is certain and takes everything that waits along, the call's name
 first of all.  Between ``hold`` and ``take`` nothing leaves: for what may yet become something else
 (the first element after ``(`` or ``{``, keys, f-strings).
