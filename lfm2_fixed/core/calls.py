@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from .cursor import Reader, is_name
+from .cursor import Reader, Source, is_name
 from .escapes import json_string
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
-from .values import read_dict, read_value
+from .strings import take_string
+from .tokens import QUOTES
+from .values import read_dict, read_value, take_scalar
 
 
 def read_call(block: Block) -> Reader[None]:
@@ -36,7 +39,7 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     if char == "*":
         yield from _merge(block, frame, start)
         return
-    name = yield from _argument_name(block)
+    name = _take_argument_name(source) or (yield from _argument_name(block))
     if name:
         block.named = True
     else:
@@ -54,9 +57,28 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     key = json_string(name)
     if key in frame.keys:
         raise Malformed(start)
-    block.out.put(f", {key}: " if frame.keys else f"{key}: ")
+    before = f", {key}: " if frame.keys else f"{key}: "
     frame.keys.add(key)
-    yield from read_value(block)
+    char = source.text[source.pos : source.pos + 1]
+    value = take_string(block, frame, char) if char in QUOTES else take_scalar(block, frame)
+    if value:
+        block.out.send(before + value)
+    else:
+        block.out.put(before)
+        yield from read_value(block)
+
+
+_CALL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?<!\.)(?=\()")
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?=[^=])")
+
+
+def _take_argument_name(source: Source) -> str:
+    """Take ``name=`` where it is all there: the name, or ""."""
+    name = _NAME.match(source.text, source.pos)
+    if not name:
+        return ""
+    source.pos = name.end()
+    return name[1]
 
 
 def _first_key(block: Block) -> Reader[str | None]:
@@ -144,6 +166,10 @@ def _merge(block: Block, frame: Frame, start: int) -> Reader[None]:
 def call_name(block: Block) -> Reader[str]:
     """Read a call's name up to its ``(``; as in Python, blanks may stand around dots."""
     source = block.source
+    plain = _CALL_NAME.match(source.text, source.pos)
+    if plain:
+        source.pos = plain.end()
+        return plain[0]
     start = source.offset
     name = yield from source.name()
     char = yield from source.skip()
