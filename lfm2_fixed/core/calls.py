@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .closing import ARGUMENT_AT_ONCE, POSITIONAL_AT_ONCE
 from .cursor import Reader, Source, is_name
 from .escapes import json_string
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
 from .strings import take_string
-from .tokens import QUOTES
+from .tokens import CONSTANTS, PLAIN_BODY, PLAIN_NAME, QUOTES, SAME_NUMBER
 from .values import read_dict, read_value, take_scalar
 
 
@@ -25,12 +26,64 @@ def read_call(block: Block) -> Reader[None]:
     block.frames.append(frame)
     source.pos += 1
     block.out.put("{")
-    while (char := source.now() or (yield from source.skip())) != ")":
+    while True:
+        _take_arguments(block, frame)
+        char = source.now() or (yield from source.skip())
+        if char == ")":
+            break
         yield from _argument(block, frame, char)
         if (source.now() or (yield from source.skip())) == ",":
             source.pos += 1
     source.pos += 1
     block.frames.pop()
+
+
+SINGLE, DOUBLE = QUOTES
+
+
+def _scalar(goes_on: str) -> str:
+    """A pattern of a scalar and the comma behind it; ``goes_on``: what shows that a string has ended."""
+    same = rf'{SAME_NUMBER}(?= ?[,)])|"{PLAIN_BODY[DOUBLE]}"(?!")(?={goes_on})'
+    constant = rf"(?:{'|'.join(CONSTANTS)})(?= ?[,)])"
+    single = rf"'(?P<single>{PLAIN_BODY[SINGLE]})'(?!')(?={goes_on})"
+    return rf"(?:(?P<same>{same})|(?P<constant>{constant})|{single})(?: ?, ?)?"
+
+
+_NAMED = re.compile(rf"({PLAIN_NAME})=" + _scalar(ARGUMENT_AT_ONCE))
+_POSITIONAL = re.compile(_scalar(POSITIONAL_AT_ONCE))
+
+
+def _take_arguments(block: Block, frame: Frame) -> None:
+    """Take arguments that are scalars as most are, where each is all there with what shows that it has ended.
+
+    The patterns are put together from those of the readers that own the rules.
+    """
+    text = block.source.text
+    pos = block.source.pos
+    keys = frame.keys
+    pieces: list[str] = []
+    while True:
+        value = _NAMED.match(text, pos)
+        if value:
+            key = f'"{value[1]}"'
+            block.named = True
+        elif not block.named and block.positional < len(block.parameters or ()):
+            value = _POSITIONAL.match(text, pos)
+            if value:
+                key = json_string(block.parameters[block.positional])  # type: ignore[index]
+                block.positional += 1
+        if not value or key in keys:
+            break
+        json = value["same"]
+        if not json:
+            single = value["single"]
+            json = CONSTANTS[value["constant"]] if single is None else json_string(single)
+        pieces.append(f", {key}: {json}" if keys else f"{key}: {json}")
+        keys.add(key)
+        pos = value.end()
+    if pieces:
+        block.source.pos = pos
+        block.out.send("".join(pieces))
 
 
 def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
@@ -68,8 +121,8 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
         yield from read_value(block)
 
 
-_CALL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?<!\.)(?=\()")
-_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(?=[^=])")
+_CALL_NAME = re.compile(rf"{PLAIN_NAME}(?:\.{PLAIN_NAME})*(?=\()")
+_NAME = re.compile(rf"({PLAIN_NAME})=(?=[^=])")
 
 
 def _take_argument_name(source: Source) -> str:

@@ -20,7 +20,7 @@ from .cursor import Reader, Source, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
 from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
-from .tokens import CLOSERS, NAME_CHARACTERS, QUOTES
+from .tokens import CLOSERS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -84,15 +84,16 @@ def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
 
 # What shows at once, where it has arrived, that the list goes on behind a literal's first quote: a part of what
 # ``_GoesOn`` answers, by the kind of the innermost bracket.
-_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+ARGUMENT_AT_ONCE = rf" ?(?:\) ?[,;\]\r\n]|, ?{PLAIN_NAME}=[^=])"
+POSITIONAL_AT_ONCE = r" ?(?:\) ?[,;\]\r\n]|, ?['\"\[(0-9{])"
 _ENTRY_AT_ONCE = r""" ?(?:\}|, ?(?:"[^"\\\r\n]*"|'[^'\\\r\n]*') ?:)"""
 _AT_ONCE = {
-    CALL: re.compile(rf" ?(?:\) ?[,;\]\r\n]|, ?{_NAME}=[^=])"),
+    CALL: re.compile(ARGUMENT_AT_ONCE),
     OBJECT: re.compile(_ENTRY_AT_ONCE),
     DICT: re.compile(_ENTRY_AT_ONCE),
     LIST: re.compile(r" ?(?:[\])}]|, ?['\"\[(0-9{])"),
 }
-_POSITIONAL_AT_ONCE = re.compile(r" ?, ?['\"\[(0-9{]")
+_POSITIONAL_AT_ONCE = re.compile(POSITIONAL_AT_ONCE)
 _KEY_AT_ONCE = re.compile(" ?:")
 
 

@@ -11,12 +11,10 @@ import math
 import re
 
 from .cursor import Reader, Source
-from .tokens import MAX_DIGITS
+from .tokens import MAX_DIGITS, SAME_NUMBER
 
-_SAME = r"-?[1-9][0-9]{0,99}|0|-?(?=[0-9.]{3,16}(?![0-9.]))(?:[1-9][0-9]*|0(?=\.(?!0000)))\.(?:0|[0-9]*[1-9])"
-"""Numbers whose JSON text is the same.  Digits around a point: 15 at most, which ``repr`` keeps."""
-_SAME_NUMBER = re.compile(rf"(?:{_SAME})(?![\w.])")
-_SAME_NUMBERS = re.compile(rf"(?:(?:{_SAME}), )+")
+_SAME_NUMBER = re.compile(SAME_NUMBER)
+_SAME_NUMBERS = re.compile(rf"(?:{SAME_NUMBER}, )+")
 _NUMBER = re.compile(r"(-?)([0-9][0-9A-Za-z_.]*(?:(?<=[eE])[+-][0-9]+)?)(?![\w.])")
 _RUN = re.compile(r"[\w.]+")
 _BEFORE_SIGN = re.compile(r"[0-9][0-9_.]*[eE]|\.[0-9][0-9_]*[eE]")

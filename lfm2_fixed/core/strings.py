@@ -29,6 +29,7 @@ from .tokens import (
     LONGEST_CHARACTER_NAME,
     NEWLINES,
     OCTAL_DIGITS,
+    PLAIN_BODY,
     PREFIXES,
     QUOTES,
     SIMPLE_ESCAPES,
@@ -45,7 +46,7 @@ _SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for
 _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 
 # A literal that is all there, of plain text.
-_WHOLE = {quote: re.compile(rf"{quote}([^{quote}\\\x00-\x1f\ud800-\udfff]*){quote}(?!{quote})") for quote in QUOTES}
+_WHOLE = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -58,7 +59,7 @@ def take_string(block: Block, frame: Frame, quote: str) -> str | None:
     """Take a literal of plain text at whose quote the string closes beyond doubt: its JSON text."""
     source = block.source
     literal = _WHOLE[quote].match(source.text, source.pos)
-    if not literal or block.python_only or not closes_at_once(block, frame, literal.end()):
+    if not literal or not closes_at_once(block, frame, literal.end()):
         return None
     source.pos = literal.end()
     if quote == '"':
