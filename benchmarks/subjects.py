@@ -90,8 +90,8 @@ _SGLANG = ("sglang.srt", "llm_router_utils.sglang.srt")
 _DETECTORS = {"lfm2": ("lfm2_detector", "Lfm2Detector"), "llama4": ("pythonic_detector", "PythonicDetector")}
 
 
-def sglang() -> tuple[str, Subject]:
-    """SGLang's detectors, and the package they come from.
+def sglang_parts() -> tuple[str, dict[str, Any], Any]:
+    """The package SGLang's detectors come from, the detectors by dialect, and its class of a declared tool.
 
     Raises ImportError, with a reason, where neither ``sglang`` nor ``llm-router-utils`` can be imported.
     """
@@ -107,8 +107,14 @@ def sglang() -> tuple[str, Subject]:
         except Exception as error:  # what a half-installed package raises is up to it
             reasons.append(f"{name}: {error}")
             continue
-        return name.replace("_", "-"), _sglang_subject(detectors, [tool.model_validate(one) for one in TOOLS])
+        return name.replace("_", "-"), detectors, tool
     raise ImportError("; ".join(reasons))
+
+
+def sglang() -> tuple[str, Subject]:
+    """SGLang's detectors as subjects, and the package they come from.  Raises ImportError without it."""
+    name, detectors, tool = sglang_parts()
+    return name, _sglang_subject(detectors, [tool.model_validate(one) for one in TOOLS])
 
 
 def _sglang_subject(detectors: dict[str, Any], tools: list[Any]) -> Subject:

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 from lfm2_fixed import (
     ArgumentsDelta,
@@ -18,7 +18,7 @@ from lfm2_fixed import (
     parse,
 )
 
-Tools = Mapping[str, Sequence[str]]
+Tools = Mapping[str, Union[Sequence[str], Mapping[str, Any]]]
 
 
 @dataclass

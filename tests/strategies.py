@@ -136,6 +136,8 @@ class PythonWriter:
                 value = value.replace("\n", "")
             if (len(value) - len(value.rstrip("\\"))) % 2:
                 value += "."
+            if rng.random() < 0.2:  # both characters stay, and neither ends the literal
+                value += "\\" + rng.choice(("\n", quote[0], "\\", "\ny"))
             return prefix + quote + value + quote
         text = "".join(self.character(char, quote, fstring) for char in value)
         if not fstring and rng.random() < 0.2:
@@ -269,6 +271,15 @@ def make_tools(rng: random.Random) -> dict[str, list[str]] | None:
     return {name: rng.sample(PARAMETERS, rng.randrange(5)) for name in names}
 
 
+def typed(rng: random.Random) -> dict[str, Any] | None:
+    """Declared tools, half of the time with the types of their parameters: they decide about a lone object."""
+    tools = make_tools(rng)
+    if tools is None or rng.random() < 0.5:
+        return tools
+    kinds = ("string", "string", "object", "array", "integer", {})
+    return {name: {parameter: rng.choice(kinds) for parameter in parameters} for name, parameters in tools.items()}
+
+
 # ------------------------------------------------------------------ what models write, and worse
 
 
@@ -285,6 +296,27 @@ MALFORMED_VALUES = [
 ]  # fmt: skip
 
 
+def json_object(rng: random.Random) -> str:
+    """Arguments as an object, by two writers."""
+    values = (rng.choice(WORDS), 1, None, [rng.choice(WORDS), 2], {"k": rng.choice(WORDS)})
+    items = {rng.choice(PARAMETERS): rng.choice(values) for _ in range(rng.randrange(3))}
+    return json.dumps(items, ensure_ascii=rng.random() < 0.3) if rng.random() < 0.7 else str(items)
+
+
+def json_call(rng: random.Random, name: str) -> str:
+    """The JSON form, in the shapes that models write: keys in any order, aliases, OpenAI's own, and what is none."""
+    arguments = json_object(rng)
+    if rng.random() < 0.15:
+        arguments = json.dumps(rng.choice((arguments, "a=1", "")))
+    key = rng.choice(("arguments", "arguments", "parameters", "args", "params", "kwargs", "input", "x"))
+    items = [f'"{rng.choice(("name", "name", "name", "id"))}": "{name}"', f'"{key}": {arguments}']
+    if rng.random() < 0.2:
+        items.append(rng.choice(('"type": "function"', '"id": 1', '"id": {"a": 1}', '"name": "f"', '"args": {}')))
+    rng.shuffle(items)
+    text = "{" + ", ".join(items) + "}"
+    return f'{{"type": "function", "function": {text}}}' if rng.random() < 0.15 else text
+
+
 def loose_call(rng: random.Random, writer: PythonWriter) -> str:
     """A call as models write them: some templates do not escape, some values have no JSON form."""
     kind = rng.random()
@@ -292,13 +324,9 @@ def loose_call(rng: random.Random, writer: PythonWriter) -> str:
         return writer.call()
     name = rng.choice(NAMES + ODD_NAMES)
     if kind < 0.5:
-        return json.dumps(
-            {
-                rng.choice(("name", "name", "id")): name,
-                rng.choice(("arguments", "parameters", "x")): {rng.choice(PARAMETERS): rng.choice(WORDS)},
-            },
-            ensure_ascii=False,
-        )
+        return json_call(rng, name)
+    if kind < 0.55:
+        return f"{name}({json_object(rng)})"
     arguments = []
     for parameter in rng.sample(PARAMETERS, rng.randrange(4)):
         pick = rng.random()
@@ -374,7 +402,11 @@ def make_turn(rng: random.Random, dialect: str) -> str:
     """A whole turn: prose, blocks, echoes, stray markers."""
     start, end = (S, E) if dialect == "lfm2" else (PYTHON_START, PYTHON_END)
     parts: list[str] = []
-    if dialect == "llama4" and rng.random() < 0.6:
+    if dialect == "llama4" and rng.random() < 0.1:
+        answers = [json_call(rng, rng.choice(NAMES)) for _ in range(rng.choice((1, 1, 2)))]
+        text = rng.choice((", ", "; ", "\n", " ")).join(answers)
+        parts.append(rng.choice(("", "", "\n", "So: ")) + (f"[{text}]" if rng.random() < 0.3 else text))
+    elif dialect == "llama4" and rng.random() < 0.6:
         writer = PythonWriter(rng)
         parts.append(
             rng.choice(("", "", "\n", " ", "Let me check.\n", "So: "))
@@ -433,6 +465,87 @@ def damage(rng: random.Random, text: str, other: Callable[[], str], dialect: str
     return text
 
 
+# ------------------------------------------------------------------ where a string ends
+
+# What decides whether a quote closes stands behind it: a comment, another literal, an expression, a slip.
+CODE = [
+    "it's", "a", "", "x\ny", "def f(x):\n    return x['a']\n", 'print("it\'s")\n', "a = ['b', \"c\"]\n",
+    "d = {'e': 'f'}", 'printf("%d\\n");\n', "sed -n '1,9p' f", "re.split(r'\\t|\\b', s)\n", "C:\\Users\\new",
+    "[\n    path('a'),\n]\n", '"""Doc."""\ndef g(): ...', "SELECT 'a', 'b' FROM t", "x = 'a', y='b'",
+    "f(a='b'), g(c='d')", "the boys'", "'", '"', "\\", "# don't\n", "\\ud83d\\ude00", "find . -name '*' -type f",
+    "k': 'v", "), g(y='z')",
+]  # fmt: skip
+BEHIND = [
+    " 'y'", ' "z"', "\n'y'", " # ok\n", " # it's\n", " # ok\n'y'", " # \"ok\n 'y'", "[:5]", "[1:2, :]", ".upper()",
+    " + 'b'", ' + "z"', " + 'b\n'", " % x", " - 'x'", " if y else 'z'", " == 'x'", "'", "''", '"', ",", " x",
+    " b='c'", ")", "]", "}", " 'b\n", ' "b\n', "b\n", " 'b' # \n", " for i in y if i == 'q'", "\\", "\\\n",
+    " f'{x}'", " rb'x'", " r'x\\\ny'",
+]  # fmt: skip
+# What a look-ahead passes in the other quotes or, where there are none, in these, whether or not it then fails.
+PASSED = [" 'b\n", " 'b'", " # ok\n", " # ok\n", " + 'z'", " + 'b\n'", ' + "z"', ' + "z"', ' "z"', " x"]
+SWAPPED = str.maketrans("'\"", "\"'")
+KEYS = [
+    "'k'", '"k"', "'a b'", '"\ny', '"\ny: z"', "'k\n'", "k", "1", "'it's'", "'k", '"k', "'' 'k'", "None", "'k' 'l\n'",
+]  # fmt: skip
+
+
+class QuoteWriter:
+    """Writes turns dense with quotes that may or may not close, for the rule that decides it."""
+
+    def __init__(self, rng: random.Random, dialect: str) -> None:
+        self.rng = rng
+        self.start, self.end = (S, E) if dialect == "lfm2" else (PYTHON_START, PYTHON_END)
+        # In most turns nearly all strings are short and in the same quotes.  What a look-ahead that fails has passed
+        # by then reaches far, and what is read there afterwards shows whether it matters.
+        self.quotes = rng.choice((("'",), ('"',), ("'", "'", '"', '"', "'''", "r'", 'f"')))
+        self.words = ["a", "x y", "", "a\n", "1, 2"]
+        self.behind = PASSED
+        if len(self.quotes) > 1:
+            self.words = CODE
+            self.behind = rng.sample(BEHIND, 4) if rng.random() < 0.5 else BEHIND
+        elif self.quotes[0] == "'":
+            self.behind = [text.translate(SWAPPED) for text in PASSED]
+
+    def value(self, depth: int = 0) -> str:
+        """A string with something behind it, or a container of such strings."""
+        rng = self.rng
+        kind = rng.random()
+        if kind < 0.7 or depth > 1:
+            quote = rng.choice(self.quotes)
+            late = rng.choice(("", "", "", quote[-1] + rng.choice(self.words), quote[-1] + rng.choice(self.behind)))
+            text = quote + rng.choice(self.words) + late + quote.lstrip("rf")
+            return text + (rng.choice(self.behind) if rng.random() < 0.6 else "")
+        if kind < 0.78:
+            return rng.choice(MALFORMED_VALUES)
+        count = rng.randrange(1, 4)
+        values = [self.value(depth + 1) for _ in range(count)]
+        if kind < 0.88:
+            return "[" + self.comma().join(values) + rng.choice(("]", "]", "]", ",]", ""))
+        items = (rng.choice(KEYS) + rng.choice((": ", ": ", ":", "")) + value for value in values)
+        return "{" + self.comma().join(items) + rng.choice(("}", "}", "}", ",}", ""))
+
+    def comma(self) -> str:
+        """A comma, mostly."""
+        return self.rng.choice((", ", ", ", ", ", ",", ",\n", ", # it's\n", " "))
+
+    def call(self) -> str:
+        """A call; its name, its signs and its parenthesis may be wrong."""
+        rng = self.rng
+        sign = rng.choice(("=", "=", "=", "=", "=", " = ", "==", ""))
+        arguments = [rng.choice("abxy") + sign + self.value() for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        return f"{rng.choice('fgw')}({self.comma().join(arguments)}{rng.choice((')', ')', ')', ')', ''))}"
+
+    def turn(self) -> str:
+        """One to three blocks, often without an end between them, now and then with one slip."""
+        rng = self.rng
+        text = ""
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            calls = self.comma().join(self.call() for _ in range(rng.choice((1, 1, 2))))
+            text += self.start + (f"[{calls}]" if rng.random() < 0.8 else calls)
+            text += rng.choice((self.end, self.end, "", "", "\n"))
+        return damage(rng, text, lambda: text, "lfm2") if rng.random() < 0.2 else text
+
+
 # ------------------------------------------------------------------ hypothesis strategies
 
 seeds = st.integers(0, 2**48)
@@ -474,6 +587,8 @@ def texts(dialect: str) -> st.SearchStrategy[str]:
         from_seed(lambda rng: make_turn(rng, dialect)),
         from_seed(damaged),
         from_seed(damaged),
+        from_seed(lambda rng: QuoteWriter(rng, dialect).turn()),
+        from_seed(lambda rng: QuoteWriter(rng, dialect).turn()),
         soup(dialect),
         small_soup(dialect),
         arbitrary.map(lambda text: (S + "[f(x='" if dialect == "lfm2" else "[f(x='") + text),
@@ -482,10 +597,18 @@ def texts(dialect: str) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def any_input(draw: st.DrawFn) -> tuple[str, str, dict[str, list[str]] | None]:
+def any_input(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
     """A dialect, a text of any kind and tools or none."""
     dialect = draw(dialects)
-    return dialect, draw(texts(dialect)), make_tools(random.Random(draw(seeds)))
+    return dialect, draw(texts(dialect)), typed(random.Random(draw(seeds)))
+
+
+@st.composite
+def quote_turns(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
+    """A dialect, a turn of strings that may or may not close, and tools or none."""
+    rng = random.Random(draw(seeds))
+    dialect = draw(dialects)
+    return dialect, QuoteWriter(rng, dialect).turn(), typed(rng)
 
 
 @st.composite

@@ -105,3 +105,27 @@ def test_unknown_dialect() -> None:
         PythonicStream("qwen")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lfm2"):
         parse("", "qwen")  # type: ignore[arg-type]
+
+
+LONE = {"write": {"path": "string", "content": "string"}}
+
+
+def test_a_lone_object_streams_where_its_first_key_is_a_parameter() -> None:
+    """It is certain then: its strings go out as they come, as they do behind ``**``."""
+    pieces = [f"{S}[write({{'path': 'a', 'content': '", "some ", "text", "'})]", E]
+    seen = []
+    turn = stream(pieces, "lfm2", LONE, watch=lambda turn, events, piece: seen.append(turn.started[-1].arguments))
+    assert seen[:3] == [
+        '{"path": "a"',
+        '{"path": "a", "content": "some ',
+        '{"path": "a", "content": "some text',
+    ]
+    assert turn.calls == [("write", '{"path": "a", "content": "some text"}')]
+
+
+def test_another_lone_object_waits_for_the_end_of_its_call() -> None:
+    """Until then it might be the first argument."""
+    pieces = [f"{S}[write({{'file': 'a', ", "'x': 1}", ")", "]", E]
+    seen = []
+    stream(pieces, "lfm2", LONE, watch=lambda turn, events, piece: seen.append([c.arguments for c in turn.started]))
+    assert seen == [[], [], ['{"file": "a", "x": 1'], ['{"file": "a", "x": 1}']] + [['{"file": "a", "x": 1}']] * 2

@@ -5,7 +5,7 @@
     items  := (call | json | other)  separated by "," ";" and newlines
     call   := name "(" (argument ("," argument)* ","?)? ")"
     argument := name "=" value | "**" dict | value  the last one only for declared tools
-    json   := "{" … "name": string … "arguments" | "parameters": dict … "}"
+    json   := see ``json_calls``
 
 A call counts when it is complete and the list goes on after it.  What is malformed is given back
 as text, up to where the list goes on: found from the error on, outside the brackets that are open
@@ -17,39 +17,25 @@ from __future__ import annotations
 
 import logging
 from collections import Counter as Counts
-from collections.abc import Callable
 
-from .calls import call_name, read_call
-from .closing import opens_literal, opens_string, pass_string
-from .cursor import Reader, is_name
+from .calls import read_call
+from .cursor import Reader
 from .json_calls import read_json_call
-from .shortcuts import short_call
-from .state import CLOSERS, Block, EndOfBlock, Malformed
-from .writer import ArgumentsWriter, Counter
+from .literals import opens_string, pass_string
+from .openings import Opening
+from .state import Block, EndOfBlock, Malformed
+from .tokens import CLOSERS
+from .writer import Writer
 
 logger = logging.getLogger("lfm2_fixed")
 
-Opening = Callable[[Block], Reader[bool]]
-"""Decides at the cursor whether a block, or a further list, begins there.  May move the cursor."""
-
 
 class BlockReader:
-    """Reads one block.  ``opened`` and ``give_back`` are called as things become certain."""
+    """Reads one block, into the block's writer."""
 
-    def __init__(
-        self,
-        block: Block,
-        new_writer: Callable[[], ArgumentsWriter],
-        opening: Opening,
-        *,
-        opened: Callable[[], None],
-        give_back: Callable[[str], None],
-    ) -> None:
+    def __init__(self, block: Block, opening: Opening) -> None:
         self.block = block
-        self._new_writer = new_writer
         self._opening = opening
-        self._opened = opened
-        self._give_back = give_back
 
     def read(self) -> Reader[bool]:
         """Read to the block's end, or to where other text follows its list.  False: it is no block."""
@@ -58,29 +44,39 @@ class BlockReader:
         if not (yield from self._opening(block)):
             source.rewind(0)
             return False
-        self._opened()
+        block.out.part()
         source.rewind(0)
-        block.in_list = (yield from source.skip()) == "["
-        if not block.in_list:
+        char = yield from source.skip()
+        if char != "[" and not block.declared_only:
             yield from self._items()
             return True
         while True:
-            source.pos += 1
-            if not (yield from self._items()) or not (yield from self._another_list()):
+            # A list, or one of the JSON objects that stand for calls without a list (Llama 4).
+            block.in_list = char == "["
+            if block.in_list:
+                source.pos += 1
+                closed = yield from self._items()
+            else:
+                yield from self._item(char)
+                closed = True
+            char = (yield from self._another()) if closed else ""
+            if not char:
                 return True
 
-    def _another_list(self) -> Reader[bool]:
-        """After a list: whether a further one follows.  Else the cursor is where text begins."""
-        source = self.block.source
+    def _another(self) -> Reader[str]:
+        """After a list: the character that opens a further one.  Else "", the cursor is where text begins."""
+        block = self.block
+        source = block.source
+        openers = "[{" if block.declared_only else "["
         end = source.offset
         while char := (yield from source.skip(comments=False)):
             if char not in ",;":
                 start = source.offset
-                further = char == "[" and (yield from self._opening(self.block))
+                further = char in openers and (yield from self._opening(block))
                 source.rewind(start if further else end)
-                return further
+                return char if further else ""
             source.pos += 1
-        return False
+        return ""
 
     def _items(self) -> Reader[bool]:
         """Read items up to the list's end (True, taken) or the block's (False)."""
@@ -98,8 +94,6 @@ class BlockReader:
                 source.pos += 1
                 if block.in_list:
                     return True
-            elif call := short_call(block):
-                self._new_writer().complete(*call)
             else:
                 yield from self._item(char)
 
@@ -108,13 +102,14 @@ class BlockReader:
         block = self.block
         source = block.source
         start = source.offset
-        out = block.out = self._new_writer()
+        out = block.out
+        out.begin()
         block.frames.clear()
         try:
             yield from self.read_item(char)
         except Malformed as error:
             yield from self._resynchronise(error.at)
-            self._return_source(out, start)
+            self._return_source(start)
         except EndOfBlock as end:
             self._pass_unfinished(end)
             found = False
@@ -124,8 +119,9 @@ class BlockReader:
                 found = yield from self._find_end(char)
             if source.cut_here and not found:
                 out.abort("cut")
+                source.pos = len(source.text)  # what is left may be the beginning of a sentinel, which is no text
             else:
-                self._return_source(out, start)
+                self._return_source(start)
         else:
             out.end()
 
@@ -134,8 +130,11 @@ class BlockReader:
 
         False: it goes on nowhere, the cursor is at the block's end.
         """
-        self.block.out = ArgumentsWriter([], Counter(), whole=True)
-        self.block.frames.clear()
+        block = self.block
+        out = block.out
+        block.out = Writer([], whole=True)
+        block.out.begin()
+        block.frames.clear()
         try:
             yield from self.read_item(char)
         except Malformed as error:
@@ -143,6 +142,8 @@ class BlockReader:
         except EndOfBlock as end:
             self._pass_unfinished(end)
             return False
+        finally:
+            block.out = out
         return True
 
     def _pass_unfinished(self, end: EndOfBlock) -> None:
@@ -161,8 +162,8 @@ class BlockReader:
         while char := (yield from source.skip(line=not block.in_list and not brackets)):
             if not brackets and char in ends:
                 return True
-            if (yield from opens_string(block)) is not None:
-                yield from pass_string(block, source.text[source.pos], newlines=True)
+            if (yield from opens_string(source)) is not None:
+                yield from pass_string(source, newlines=True)
                 continue
             source.pos += 1
             if char in CLOSERS:
@@ -177,13 +178,14 @@ class BlockReader:
                 yield from source.word()
         return False
 
-    def _return_source(self, out: ArgumentsWriter, start: int) -> None:
+    def _return_source(self, start: int) -> None:
+        out = self.block.out
         logger.warning(
             "A tool call%s cannot be represented as JSON; its text was returned as content.",
             f" of {out.name!r}" if out.name else "",
         )
         out.abort("malformed")
-        self._give_back(self.block.source.since(start))
+        out.segment(self.block.markup.clean(self.block.source.since(start)))
 
     def read_item(self, char: str) -> Reader[None]:
         """Read a call up to where the list goes on.  All of its JSON but the last piece may be sent then."""
@@ -196,62 +198,3 @@ class BlockReader:
         char = yield from block.source.skip(line=True)
         if char not in ("", ",", ";", "]", "\n"):
             raise Malformed(block.source.offset)
-
-
-def block_opens(block: Block) -> Reader[bool]:
-    """After a start sentinel: ``name(``, ``[name(``, ``[]``, ``[{"`` or ``{"``, or the end of the turn amid these."""
-    source = block.source
-    char = yield from source.skip()
-    in_list = char == "["
-    if in_list:
-        source.pos += 1
-        char = yield from source.skip()
-    if in_list and char == "]":
-        return True
-    if char == "{":
-        source.pos += 1
-        opens = (yield from source.skip()) in ("'", '"')
-    elif in_list:
-        try:
-            opens = bool((yield from call_name(block)))
-        except (Malformed, EndOfBlock):
-            opens = False
-    else:
-        opens = is_name((yield from source.name())) and (yield from source.peek()) == "("
-    return opens or (source.cut and source.exhausted)
-
-
-def bare_list_opens(block: Block, *, declared: bool) -> Reader[bool]:
-    """Whether the ``[`` at the cursor opens a list of calls, without a sentinel before it (Llama 4).
-
-    ``declared``: only if it names a declared tool.
-    """
-    source = block.source
-    tools = block.tools
-    if (yield from source.skip(comments=False)) != "[":
-        return False
-    source.pos += 1
-    yield from source.skip(comments=False)
-    if declared:
-        name = yield from source.name(lambda start: any(tool.startswith(start) for tool in tools))
-    else:
-        name = yield from source.name()
-    if not is_name(name) or (declared and name not in tools):
-        return False
-    if (yield from source.skip(comments=False)) != "(":
-        return False
-    source.pos += 1
-    char = yield from source.skip()
-    if char == ")":
-        source.pos += 1
-        return (yield from source.skip()) in (",", "]")
-    if char == "*":
-        source.pos += 1
-        return (yield from source.peek()) == "*"
-    start = source.offset
-    argument = yield from source.name()
-    if is_name(argument) and (yield from source.skip()) == "=":
-        source.pos += 1
-        return (yield from source.peek()) != "="
-    source.rewind(start)
-    return name in tools and (yield from opens_literal(block, char))

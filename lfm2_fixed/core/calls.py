@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .cursor import Reader, is_name
 from .escapes import json_string
-from .shortcuts import short_argument
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
 from .values import read_dict, read_value
 
@@ -35,11 +36,17 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     if char == "*":
         yield from _merge(block, frame, start)
         return
-    name = short_argument(source) or (yield from _argument_name(block))
+    name = yield from _argument_name(block)
     if name:
         block.named = True
     else:
         parameters = block.parameters or ()
+        if char == "{" and not frame.keys and block.tools.takes_lone_object(block.out.name):
+            first_key = yield from _first_key(block)
+            source.rewind(start)
+            if first_key is not None:
+                yield from _lone_object(block, frame, parameters, prompt=first_key in parameters)
+                return
         if block.named or block.positional >= len(parameters):
             raise block.unexpected(char)
         name = parameters[block.positional]
@@ -50,6 +57,59 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     block.out.put(f", {key}: " if frame.keys else f"{key}: ")
     frame.keys.add(key)
     yield from read_value(block)
+
+
+def _first_key(block: Block) -> Reader[str | None]:
+    """The first key of the object at the cursor: None if there is none or it is no string, "" if it is no name."""
+    source = block.source
+    source.pos += 1
+    quote = yield from source.skip()
+    if quote == "}":
+        return ""
+    if quote not in ("'", '"'):
+        return None
+    source.pos += 1
+    key = yield from source.name()
+    if (yield from source.peek()) != quote:
+        return ""
+    source.pos += 1
+    return key if (yield from source.skip()) == ":" else ""
+
+
+def _lone_object(block: Block, frame: Frame, parameters: Sequence[str], *, prompt: bool) -> Reader[None]:
+    """Read an object that is the arguments object if no other argument follows (contract §5, a lone object).
+
+    ``prompt``: its first key is a parameter's name.  It is read as if ``**`` stood before it then, so that its
+    strings stream; else nothing is sent before it is known to be the only argument.
+    """
+    source = block.source
+    out = block.out
+    if prompt:
+        block.named = True
+        yield from read_dict(block, merge_into=frame.keys)
+        return
+    start = source.offset
+    mark = out.hold()
+    yield from read_value(block)
+    value = out.take(mark)
+    end = source.offset
+    char = yield from source.skip()
+    if char == ",":
+        source.pos += 1
+        char = yield from source.skip()
+    source.rewind(end)
+    if not char:
+        raise EndOfBlock()
+    if char == ")" and value[0] == "{":
+        if value != "{}":
+            out.send(value[1:-1])
+    elif parameters:
+        key = json_string(parameters[0])
+        block.positional = 1
+        frame.keys.add(key)
+        out.send(f"{key}: {value}")
+    else:
+        raise Malformed(start)
 
 
 def _argument_name(block: Block) -> Reader[str]:

@@ -1,14 +1,14 @@
-"""Does this quote close the string?  Models and chat templates write quotes unescaped.
+"""Does this quote close the string?  Models and chat templates write quotes unescaped (contract §4).
 
-``'sed -n '1,9p' f'`` is meant as one string.  A literal's first quote is read by Python's rule: it
-closes where *the list goes on* after it, adjacent literals included.  Where a Python expression
-goes on instead (``"a" + "b"``), the call is malformed.  Otherwise this quote is text, and so are
-later ones until one *strictly* closes: a sibling call or argument must follow, not merely
-something that could.
+``'sed -n '1,9p' f'`` is meant as one string.  A literal's *first* unescaped quote is read by Python's rule:
+it closes where *the list goes on* behind it, adjacent literals included.  Where a Python expression goes on
+instead (``"a" + "b"``), or broken punctuation shows (``'x' b='y'``), the call is malformed.  Otherwise this
+quote is text, and so are later ones until one *strictly* closes: a sibling call or argument must follow, not
+merely something that could.
 
-Each question is answered by looking ahead from behind the quote.  A look-ahead that may be long
-(a comment, an expression, a chain of literals) is not begun before the end of one that failed, so
-that all of them together read the text a bounded number of times.
+Each question is answered by looking ahead from behind the quote.  A look-ahead that may be long (a comment,
+an expression, a chain of literals) is not begun before the end of one that failed, so that all of them
+together read the text a bounded number of times (L7).
 """
 
 from __future__ import annotations
@@ -17,24 +17,17 @@ import enum
 import re
 
 from .cursor import Reader, is_name
-from .numbers import number_json, read_number
-from .state import BRACE, CALL, CLOSERS, DICT, MAX_DEPTH, OBJECT, Block
-
-CONSTANTS = {
-    "True": "true",
-    "False": "false",
-    "None": "null",
-    "true": "true",
-    "false": "false",
-    "null": "null",
-}
-_PREFIX = re.compile(r"(?:[fFbBtT][rR]|[rR][fFbBtT]|[rRuUfFbBtT])?")
+from .escapes import json_string
+from .expression import NONE, STRINGS, pass_expression
+from .literals import opens_literal, opens_string, pass_string
+from .state import BRACE, CALL, DICT, OBJECT, Block, Frame
+from .tokens import CLOSERS, QUOTES
 
 
 class Verdict(enum.Enum):
     CLOSE = "the string ends here"
     JOIN = "it ends here, and the next literal joins it"
-    EXPRESSION = "an expression goes on here: no literal"
+    MALFORMED = "an expression goes on here, or the punctuation is broken: no literal"
     TEXT = "the quote is part of the text"
 
 
@@ -48,85 +41,75 @@ def closing_verdict(block: Block, *, python: bool, strict: bool, raw_newline: bo
     after = source.offset
     if python:
         yield from source.skip()
-        joins = yield from opens_string(block)
+        joins = yield from opens_string(source)
         source.rewind(after)
         return Verdict.CLOSE if joins is None else Verdict.JOIN
-    if strict:
-        char = source.now()
-        if char and char not in ",:)]}":  # most quotes in a text: a letter, a bracket or a point follows
-            return Verdict.TEXT
-        closes = yield from _GoesOn(block, strict=True, comments=False).after_value()
-        if closes:
-            source.rewind(after)
-        return Verdict.CLOSE if closes else Verdict.TEXT
-    speculate = after >= block.speculate_from
-    verdict = Verdict.TEXT
-    if (yield from _GoesOn(block, strict=False, comments=speculate).after_value()):
-        verdict = Verdict.CLOSE
-    elif speculate:
-        block.speculate_from = source.offset
-        if not raw_newline:
-            source.rewind(after)
-            verdict = yield from _expression(block)
-            block.speculate_from = max(block.speculate_from, source.offset)
+    verdict = yield from (_later(block, after, raw_newline) if strict else _first(block, after, raw_newline))
     if verdict is not Verdict.TEXT:
         source.rewind(after)
     return verdict
 
 
-def opens_string(block: Block) -> Reader[str | None]:
-    """At a significant character: the prefix (taken) if a string literal is next, else None."""
+def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
+    """The literal's first quote."""
     source = block.source
-    while True:
-        prefix = _PREFIX.match(source.text, source.pos)
-        assert prefix
-        if prefix.end() < len(source.text) or source.ended:
-            break
-        yield
-    if source.text[prefix.end() : prefix.end() + 1] not in ("'", '"'):
-        return None
-    source.pos = prefix.end()
-    return prefix[0]
+    speculate = after >= block.speculate_from
+    if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
+        return Verdict.CLOSE
+    failed = source.offset
+    if (yield from _slipped(block, after)):
+        return Verdict.MALFORMED
+    if not speculate:
+        return Verdict.TEXT
+    block.speculate_from = failed
+    if not raw_newline:
+        source.rewind(after)
+        read = yield from pass_expression(source, after_string=True)
+        if read and (yield from _GoesOn(block, strict=False, speculate=True, raw_newline=False).after_value()):
+            return Verdict.JOIN if read is STRINGS else Verdict.MALFORMED
+        block.speculate_from = max(failed, source.offset)
+    return Verdict.TEXT
 
 
-def opens_literal(block: Block, char: str) -> Reader[bool]:
-    """Whether a literal starts at ``char``, the next significant character."""
+def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
+    """A quote that is not the literal's first."""
     source = block.source
-    if not char:
-        return False
-    if char in "'\"[({" or char in "0123456789":
-        return True
-    if char in "+-":
-        source.pos += 1
-        char = yield from source.skip(comments=False)
-    if char == ".":
-        source.pos += 1
-        char = yield from source.peek()
-    if char in "0123456789":
-        return bool(char)
-    if (yield from opens_string(block)) is not None:
-        return True
-    return (yield from source.word()) in CONSTANTS
+    char = source.now()
+    if not char or char in ",:)]}":
+        if (yield from _GoesOn(block, strict=True, speculate=False, raw_newline=raw_newline).after_value()):
+            return Verdict.CLOSE
+    elif not block.tools or not (char.isalnum() or char == "_"):
+        return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
+    return Verdict.MALFORMED if (yield from _slipped(block, after)) else Verdict.TEXT
+
+
+_ELEMENTS_AHEAD = 2
+"""How many elements behind a comma must be literals, for a later quote to close an element of a list.  More
+would find more code, but it is a bound on the work for each quote in a text."""
 
 
 class _GoesOn:
-    """Whether the list goes on at the cursor, after a value.  Moves the cursor."""
+    """Whether *the list goes on* at the cursor, behind a value (contract §4).  Moves the cursor.
 
-    def __init__(self, block: Block, *, strict: bool, comments: bool) -> None:
+    ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
+    no literals.
+    """
+
+    def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool) -> None:
         self.block = block
         self.source = block.source
         self.strict = strict
-        self.comments = comments
+        self.comments = speculate
+        self.raw_newline = raw_newline
+        self.elements = speculate and not raw_newline
 
     def after_value(self) -> Reader[bool]:
         """A value of the innermost open bracket ends here."""
         source = self.source
         for frame in reversed(self.block.frames):
             char = yield from source.skip(self.comments)
-            if frame.kind == CALL:
-                return (yield from self._after_argument(char))
             if frame.at_key:
-                if char == ":":
+                if char == ":":  # after a key
                     return True
                 if frame.kind != BRACE:
                     return False
@@ -134,54 +117,142 @@ class _GoesOn:
                 source.pos += 1
                 char = yield from source.skip(self.comments)
                 if char != frame.closer:
-                    return (yield from self._element(char, frame.kind in (DICT, OBJECT)))
+                    if self.strict:
+                        return (yield from self._strict_element(frame, char))
+                    return (yield from self._element(frame, char))
             if char != frame.closer:
                 return False
+            if frame.kind == CALL:
+                source.pos += 1
+                return (yield from self._after_call())
             if not self.strict:
                 return True
             source.pos += 1
         return (yield from self._after_call())
 
-    def _element(self, char: str, key: bool) -> Reader[bool]:
-        """After a comma in a container."""
-        if not (key and self.strict):
-            return (yield from opens_literal(self.block, char))
-        if not char or char not in "'\"":
-            return False
-        yield from pass_string(self.block, char)
-        return (yield from self.source.skip(self.comments)) == ":"
+    # ---- behind a comma ----
 
-    def _after_argument(self, char: str) -> Reader[bool]:
+    def _element(self, frame: Frame, char: str) -> Reader[bool]:
+        """A literal, a key, or ``name=``; or, as a program might have it, something else up to one of these.
+
+        Then the quote closes, and the call is malformed: ``['red', blue, 'green']`` must not become one
+        invented string.
+        """
         source = self.source
-        if char == ",":
+        while True:
+            if char == frame.closer:
+                if frame.kind != CALL:
+                    return True
+                source.pos += 1
+                return (yield from self._after_call())
+            if not char:
+                return False
+            if char != ",":  # else an element was left out
+                start = source.offset
+                if (yield from self._good_element(frame, char)):
+                    return True
+                if not self.elements:
+                    return False
+                source.rewind(start)
+                if (yield from pass_expression(source, after_string=False)) is NONE:
+                    return False
+                char = yield from source.skip()
+                if char == ":" and frame.kind in (DICT, BRACE, OBJECT):
+                    source.pos += 1
+                    if (yield from pass_expression(source, after_string=False)) is NONE:
+                        return False
+                    char = yield from source.skip()
+            elif not self.elements:
+                return False
+            if char == ",":
+                source.pos += 1
+                char = yield from source.skip()
+            elif char != frame.closer:
+                return False
+
+    def _good_element(self, frame: Frame, char: str) -> Reader[bool]:
+        """What the grammar has behind a comma in this bracket."""
+        source = self.source
+        if frame.kind == CALL:
+            argument = yield from self._argument(frame, char)
+            if argument is not None:
+                return argument
+            return not self.block.named and (yield from opens_literal(source, char))
+        if frame.kind not in (DICT, OBJECT):
+            return (yield from opens_literal(source, char))
+        if char in QUOTES:
+            return (yield from pass_string(source)) and (yield from source.skip(self.comments)) == ":"
+        if not (yield from opens_literal(source, char)):
+            return False
+        yield from source.name()
+        return (yield from source.skip(self.comments)) == ":"
+
+    def _strict_element(self, frame: Frame, char: str) -> Reader[bool]:
+        """The same, but behind the literal, too, the bracket must go on: text has commas before quotes as well.
+
+        Behind a newline in the literal the element must be on the same line, as the templates write containers:
+        documents have one entry a line.
+        """
+        source = self.source
+        if frame.kind == CALL:
+            argument = yield from self._argument(frame, char)
+            if argument is not None:
+                return argument
+            if self.block.named:
+                return False
+        elif self.raw_newline and source.newline:
+            return False
+        if frame.kind in (DICT, OBJECT):
+            if char not in QUOTES or not (yield from self._literal(char)):
+                return False
+            return (yield from source.skip(self.comments)) == ":"
+        for _ in range(_ELEMENTS_AHEAD):
+            if char in CLOSERS:
+                return True
+            if not (yield from self._literal(char)):
+                return False
+            char = yield from source.skip(self.comments)
+            if char != ",":
+                return char == frame.closer
             source.pos += 1
             char = yield from source.skip(self.comments)
-            if char == "*":
-                source.pos += 1
-                return (yield from source.peek()) == "*"
-            if char != ")":
-                return (yield from self._next_argument(char))
-            if not self.strict:
+            if char == frame.closer:
                 return True
-        if char != ")":
-            return False
-        source.pos += 1
-        return (yield from self._after_call())
+        return True
 
-    def _next_argument(self, char: str) -> Reader[bool]:
+    def _literal(self, char: str) -> Reader[bool]:
+        """Pass a string or a scalar.  False: there is none, or it does not end."""
         source = self.source
-        block = self.block
+        if not (yield from opens_literal(source, char)):
+            return False
+        if (yield from source.peek()) in QUOTES:
+            return (yield from pass_string(source, words=True))
+        yield from source.name()
+        return True
+
+    def _argument(self, frame: Frame, char: str) -> Reader[bool | None]:
+        """Whether ``name=`` or ``**`` is next.  None: neither, nothing is passed: maybe an argument without a name."""
+        source = self.source
         start = source.offset
+        if char == "*":
+            if (yield from source.ahead(2)) != "**":
+                return None
+            source.pos += 2
+            return not self.strict or (yield from source.skip(self.comments)) == "{"
         name = yield from source.name()
         if is_name(name) and (yield from source.skip(self.comments)) == "=":
-            source.pos += 1
-            if (yield from source.peek()) == "=":
+            if (yield from source.ahead(2)) == "==":
                 return False
-            return not (self.strict and block.parameters) or name in (block.parameters or ())
-        if block.named:
-            return False
+            if not self.strict:
+                return True
+            if self.block.parameters:
+                return name in self.block.parameters
+            source.pos += 1  # no tool says which names there are: code is full of ``name=name``
+            return (yield from opens_literal(source, (yield from source.skip(self.comments))))
         source.rewind(start)
-        return (yield from opens_literal(block, char))
+        return None
+
+    # ---- behind a call ----
 
     def _after_call(self) -> Reader[bool]:
         """After the ``)`` of a call, or the ``}`` of one in JSON form."""
@@ -192,171 +263,67 @@ class _GoesOn:
         if not self.strict:
             return char in ",;]\n"
         if char == "]":
-            source.pos += 1
-            char = yield from source.skip(self.comments)
-            return char in ("", "[") or (self.block.newline_ends and source.newline)
+            return (yield from self._after_list())
         if char in ",;":
             source.pos += 1
             char = yield from source.skip(self.comments)
-            if char == "]" or (not char and not self.block.in_list):
+            if char == "]":
+                return (yield from self._after_list())
+            if not char and not self.block.in_list:
                 return True
         elif not source.newline or (self.block.in_list and self.block.parameters is None):
             return False  # in a list a line of code would look like the next call, if none is declared
         return (yield from self._next_call(char))
 
+    def _after_list(self) -> Reader[bool]:
+        """At the ``]`` of the list of calls: behind it the block ends, or another list begins."""
+        source = self.source
+        source.pos += 1
+        char = yield from source.skip(self.comments)
+        return char in ("", "[") or (self.block.newline_ends and source.newline)
+
     def _next_call(self, char: str) -> Reader[bool]:
         source = self.source
-        tools = self.block.tools
         if char == "{":
             source.pos += 1
-            return (yield from source.skip(self.comments)) in ("'", '"')
+            return (yield from source.skip(self.comments)) in QUOTES
         name = yield from source.name()
         if not is_name(name) or (yield from source.peek()) != "(":
             return False
-        return self.block.parameters is None or name in tools
+        return self.block.parameters is None or name in self.block.tools
 
 
-# ---- does a Python expression go on after the literal? -----------------------------------------
+# ---- slips of punctuation (contract §4, v2) ------------------------------------------------------
 
-_OPERATOR = re.compile(r"\*\*?|//?|<<|>>|[<>=!]=|[-+%@&|^<>]")
-_UNARY_WORDS = frozenset(["not", "await"])
-_BINARY_WORDS = frozenset(["and", "or", "in", "is", "if", "else", "for"])
-_NO_TEXT = frozenset("bBtT")  # prefixes of literals that do not join text
-_STRING, _OPERAND, _WANTED = "string", "operand", "wanted"
+_CLOSERS_AND_COMMAS = re.compile(r"[ \t,)\]}]*")
 
 
-def _expression(block: Block) -> Reader[Verdict]:
-    """Judge what follows a literal: JOIN, EXPRESSION, or TEXT where it reads as neither.
+def _slipped(block: Block, after: int) -> Reader[bool]:
+    """Whether punctuation is broken behind a quote that does not close.
 
-    A tokenizer and the alternation of operands and operators; inside brackets also what calls,
-    slices and comprehensions add.  The expression ends outside brackets where the list goes on.
+    On the same line, after blanks, commas and closing brackets in any order: ``name=`` of a declared
+    parameter that has no value yet, or ``name(`` of a declared tool.
     """
     source = block.source
-    literals_only = True
-    last = _STRING
-    brackets: list[str] = []
-    conditions = 0  # ``if`` without its ``else``, outside brackets
+    frame = block.frames[0]
+    if not block.tools or frame.kind != CALL:
+        return False
+    source.rewind(after)
     while True:
-        char = yield from source.skip()
-        if not char:
-            return Verdict.TEXT
-        here = source.offset
-        if last is not _WANTED and not brackets and char in ",:)]}":
-            if not conditions and (yield from _GoesOn(block, strict=False, comments=True).after_value()):
-                return Verdict.JOIN if literals_only else Verdict.EXPRESSION
-            return Verdict.TEXT
-        prefix = yield from opens_string(block)
-        if prefix is not None:
-            if last is _OPERAND or (last is _STRING and not _NO_TEXT.isdisjoint(prefix)):
-                return Verdict.TEXT
-            if not (yield from pass_string(block, source.text[source.pos])):
-                return Verdict.TEXT
-            last = _STRING
-            continue
-        source.rewind(here)
-        literals_only = False
-        if char in ")]}":
-            if not brackets or brackets.pop() != char:
-                return Verdict.TEXT
-            source.pos += 1
-            last = _OPERAND
-        elif last is _WANTED:
-            if char in "([{":
-                brackets.append(CLOSERS[char])
-            elif char in "0123456789.":
-                number = yield from read_number(source)
-                if number_json(number.rstrip("jJ")) is None:
-                    return Verdict.TEXT
-                last = _OPERAND
-                continue
-            elif char not in "+-~" and not (brackets and char == "*"):
-                word = yield from source.word()
-                if not word.isidentifier() or word in _BINARY_WORDS:
-                    return Verdict.TEXT
-                last = _WANTED if word in _UNARY_WORDS else _OPERAND
-                continue
-            source.pos += 1
-        elif char in "([":
-            source.pos += 1
-            brackets.append(CLOSERS[char])
-            last = _WANTED
-        elif char == ".":
-            source.pos += 1
-            yield from source.skip()
-            word = yield from source.word()
-            if not word.isidentifier():
-                return Verdict.TEXT
-            last = _OPERAND
-        elif brackets and char in ",:":
-            source.pos += 1
-            last = _WANTED
-        else:
-            operator = yield from _binary(block, bool(brackets))
-            if not operator:
-                return Verdict.TEXT
-            if not brackets:
-                conditions += {"if": 1, "else": -1}.get(operator, 0)
-                if conditions < 0:
-                    return Verdict.TEXT
-            last = _WANTED
-        if len(brackets) > MAX_DEPTH:
-            return Verdict.TEXT
-
-
-def _binary(block: Block, bracketed: bool) -> Reader[str]:
-    """Take a binary operator, symbol or word; ``""`` if there is none."""
-    source = block.source
-    while len(source.text) < source.pos + 2 and not source.ended:
+        run = _CLOSERS_AND_COMMAS.match(source.text, source.pos)
+        assert run
+        source.pos = run.end()
+        if source.pos < len(source.text) or source.ended:
+            break
         yield
-    symbol = _OPERATOR.match(source.text, source.pos)
-    if symbol:
-        source.pos = symbol.end()
-        return symbol[0]
-    if bracketed and source.text[source.pos] == "=":
-        source.pos += 1
-        return "="
-    word = yield from source.word()
-    if word == "not":
-        yield from source.skip()
-        word = yield from source.word()
-        return "not in" if word == "in" else ""
-    return word if word in _BINARY_WORDS else ""
-
-
-_TO_QUOTE = {quote: re.compile(rf"[^{quote}\\]+") for quote in "'\""}
-
-
-def pass_string(block: Block, quote: str, *, newlines: bool = False) -> Reader[bool]:
-    """Pass the literal whose first quote is next by Python's rule.  False: it does not end.
-
-    ``newlines``: it may hold them even if single-quoted.
-    """
-    source = block.source
-    delimiter = quote
-    while len(source.text) < source.pos + 3 and not source.ended:
-        yield
-    if source.text.startswith(quote * 3, source.pos):
-        delimiter = quote * 3
-    source.pos += len(delimiter)
-    plain = _TO_QUOTE[quote]
-    while True:
-        run = plain.match(source.text, source.pos)
-        if run:
-            source.pos = run.end()
-            if not newlines and len(delimiter) == 1 and ("\n" in run[0] or "\r" in run[0]):
-                return False
-        char = yield from source.peek()
-        if char == "\\":
-            source.pos += 1
-            if not (yield from source.peek()):
-                return False
-            source.pos += 1
-        elif char == quote:
-            while len(source.text) < source.pos + len(delimiter) and not source.ended:
-                yield
-            if source.text.startswith(delimiter, source.pos):
-                source.pos += len(delimiter)
-                return True
-            source.pos += 1
-        elif not char:
-            return False
+    char = source.text[source.pos : source.pos + 1]
+    if not char.isalnum() and char != "_":
+        return False
+    name = yield from source.name(block.beginning_of_declared())
+    missing = name in (block.parameters or ()) and json_string(name) not in frame.keys
+    if not missing and name not in block.tools:
+        return False
+    char = yield from source.peek()
+    if char == "(":
+        return name in block.tools
+    return missing and char == "=" and (yield from source.ahead(2)) != "=="

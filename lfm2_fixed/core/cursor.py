@@ -17,27 +17,28 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
+from .tokens import BLANKS, NAME_CHARACTERS, NAME_PUNCTUATION, NEWLINES
+
 T = TypeVar("T")
 Reader = Generator[None, None, T]
 """A generator that yields whenever it needs more text, and returns a ``T``."""
 
-_BLANKS = re.compile(r"[ \t\f\r\n]+")
-_COMMENT = re.compile(r"[^\r\n<]+")
-# The same characters first and later, so that a name may be cut anywhere; validity is checked on
-# the whole name (``is_name``).
-_NAME = re.compile(r"[\w.:/\-\u0080-\U0010ffff]+")
+_BLANKS = re.compile(rf"[{BLANKS}]+")
+_NEWLINE = re.compile(rf"[{NEWLINES}]")
+_COMMENT = re.compile(rf"[^{NEWLINES}<]+")
+_NAME = re.compile(rf"[{NAME_CHARACTERS}]+")
 _WORD = re.compile(r"\w+")
-_NAME_PUNCTUATION = str.maketrans("", "", ".:/-")
-_NOT_NOW = frozenset(["", *" \t\f\r\n\\#<"])
+_NO_PUNCTUATION = str.maketrans("", "", NAME_PUNCTUATION)
+_NOT_NOW = frozenset(["", *BLANKS, *"\\#<"])
 
 
 def is_name(text: str) -> bool:
     """Whether ``text`` can name a call or an argument: ``a.b``, ``get-it``, ``mcp/get``, ``3d``, ``from``."""
     return (
         bool(text)
-        and text[0] not in ".:/-"
-        and text[-1] not in ".:/-"
-        and ("_" + text.translate(_NAME_PUNCTUATION)).isidentifier()
+        and text[0] not in NAME_PUNCTUATION
+        and text[-1] not in NAME_PUNCTUATION
+        and ("_" + text.translate(_NO_PUNCTUATION)).isidentifier()
     )
 
 
@@ -141,6 +142,12 @@ class Source:
             yield
         return self.text[self.pos]
 
+    def ahead(self, length: int) -> Reader[str]:
+        """The next ``length`` characters, or as many as there are before the end of the text."""
+        while len(self.text) < self.pos + length and not self.ended:
+            yield
+        return self.text[self.pos : self.pos + length]
+
     def skip(self, comments: bool = True, *, line: bool = False) -> Reader[str]:
         """Pass blanks, line continuations and comments: the next character, or ``""`` at the block's end.
 
@@ -151,10 +158,12 @@ class Source:
             blanks = _BLANKS.match(self.text, self.pos)
             if blanks:
                 self.pos = blanks.end()
-                if not self.newline:
-                    self.newline = "\n" in blanks[0] or "\r" in blanks[0]
-                if line and self.newline:
-                    return "\n"
+                newline = None if self.newline else _NEWLINE.search(self.text, blanks.start(), self.pos)
+                if newline:
+                    self.newline = True
+                    if line:  # just behind it, however many blanks have arrived
+                        self.pos = newline.end()
+                        return "\n"
             char = yield from self.peek()
             if char == "\\":
                 if not (yield from self._continuation()):
@@ -163,7 +172,7 @@ class Source:
                 yield from self._comment()
             elif char == "<" and (yield from self._at_end()):
                 return ""
-            elif not char or char not in " \t\f\r\n":
+            elif not char or char not in BLANKS:
                 return char
 
     def _continuation(self) -> Reader[bool]:
@@ -204,7 +213,7 @@ class Source:
     def name(self, possible: Callable[[str], bool] | None = None) -> Reader[str]:
         """Take a run of name characters; ``is_name`` says whether it is one.
 
-        ``possible``: no need to wait for more after a beginning for which this is false.
+        ``possible`` is given the name piece by piece: where it says False, there is no need to wait for more.
         """
         return self._run(_NAME, possible)
 
@@ -219,6 +228,6 @@ class Source:
             if run:
                 runs.append(run[0])
                 self.pos = run.end()
-            if self.pos < len(self.text) or self.ended or (possible and not possible("".join(runs))):
+            if self.pos < len(self.text) or self.ended or (run and possible and not possible(run[0])):
                 return runs[0] if len(runs) == 1 else "".join(runs)
             yield

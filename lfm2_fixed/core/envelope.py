@@ -1,37 +1,42 @@
-"""A turn: content, and the blocks in it; where a block begins and ends.
+"""A turn: content, and the blocks in it; where a block begins and ends (contract §6).
 
-    turn (LFM2)    := (text | S block E echo?)*
-    turn (Llama 4) := (text | "<|python_start|>" block "<|python_end|>" | bare list)*
+    turn := (text | marker block end echo? | bare list | JSON answer)*
 
-End sentinels are split off here, before a block is read: they end it even inside a string.  A
-start sentinel that no block follows is text, and so is its end sentinel; any other end sentinel
-outside a block is dropped.  What might be the beginning of a sentinel is held until it is known.
+Three states, each with what it needs and no more: ``_Text``, ``_InBlock``, ``_Echo``.  A state reads
+from the turn's ``Input`` and answers with the state that goes on, or with None where more text must
+come first.
+
+Markers that end a block are split off here, before the block is read: they end it even inside a
+string.  A marker that no block belongs to is left out of the text, as if it was not there.  What
+might be the beginning of a marker is held until it is known.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from collections.abc import Iterable
+from typing import Union
 
-from .block import BlockReader, Opening, bare_list_opens, block_opens
-from .content import BLANKS, ContentWriter
+from .block import BlockReader
 from .cursor import Source
 from .dialects import Dialect
 from .events import Event
-from .sentinels import Sentinels, is_sentinel
+from .openings import BareOpening, Opening, block_opens
+from .sentinels import QUOTES, Markup, Sentinels, markup, sentinels
 from .state import Block
-from .tools import Tools, declared_parameters
-from .writer import ArgumentsWriter, Counter
+from .tools import Declared, Tools
+from .writer import BLANKS, Writer
 
 _SLICE = 4096
-"""Characters read at once: what a block leaves unread is read again, so it must not be much."""
+"""Characters read at once.  What a block leaves unread is read again, so it must not be much; and it must be
+enough for what slicing costs not to show."""
 
 
 class Envelope:
     """Reads a turn; appends its events to ``events``.
 
-    ``special_tokens`` are left out of the content.  ``whole``: each call in one piece.
+    ``special_tokens`` are left out of the content, and markers that belong to no block; none: the client asked for
+    special tokens, and all of them stay.  ``whole``: each call in one piece.
     """
 
     def __init__(
@@ -43,117 +48,175 @@ class Envelope:
         special_tokens: Iterable[str],
         whole: bool,
     ) -> None:
-        self._dialect = dialect
-        self._tools = declared_parameters(tools)
-        self._content = ContentWriter(events)
-        self._new_writer = partial(ArgumentsWriter, events, Counter(), whole=whole)
-        self._outside, self._ends, self._hidden = _tokens(dialect, tuple(special_tokens))
-        self._text = ""  # what has arrived and is not passed on: from ``_at``
-        self._at = 0
-        self._queue: list[tuple[str, int]] = []  # what follows ``_text``, last first: texts, and where to go on in them
-        self._final = False
-        self._go_on: Callable[[], bool] = self._read_text  # the state; False: needs more text
-        self._plain = not dialect.bare_lists  # in this state text without ``<`` is content
-        self._block: _OpenBlock | None = None  # the block being read
-        self._echo: _Echo
-        self._found: tuple[re.Match[str] | None, int] | None = None  # the next sentinel in ``_text``
-        self._unopened = 0  # start sentinels that were text: so are their ends
-        self._python_until = 0  # up to here in ``_text`` an earlier block fell back to Python's quote rule
-        self._blank_so_far = True
-        self._last = ""  # the last character of content
+        self._input = Input()
+        hidden = tuple(special_tokens)
+        self._text = _Text(
+            dialect,
+            Declared(tools),
+            markup(dialect.markers, hidden, not hidden),
+            Writer(events, whole=whole),
+        )
+        self._state: _State = self._text
 
     def feed(self, text: str) -> None:
         """Read more text."""
-        if self._at == len(self._text) and "<" not in text and len(text) <= _SLICE:
-            # Nothing is held, and no sentinel begins in the text: most deltas are like this.
-            block = self._block
-            if block is not None:
-                if not block.feed(text):
-                    return
-                self._replace(text)
-                self._leave(block, None, 0, len(text))
-                text = ""
-            elif self._plain:
-                self._content.text(text)
-                return
-        self._queue.append((text, 0))
+        turn = self._input
+        if turn.at == len(turn.text) and "<" not in text and len(text) <= _SLICE and self._state.take(text):
+            # Nothing was held, no marker begins in the text, and the state goes on: most deltas are like this.
+            turn.pass_by(len(text))
+            return
+        turn.add(text)
         self._run()
 
     def finish(self) -> None:
         """Read the end of the turn."""
-        self._final = True
-        self._queue.append(("", 0))
+        self._input.close()
         self._run()
-        self._content.finish()
-
-    def _run(self) -> None:
-        """Read what is queued, a slice at a time."""
-        while self._queue:
-            text, start = self._queue.pop()
-            if len(text) - start > _SLICE:
-                self._queue.append((text, start + _SLICE))
-            self._replace(self._text[self._at :] + text[start : start + _SLICE])
-            while self._go_on():
-                pass
+        self._text.out.finish()
 
     @property
-    def _ending(self) -> bool:
-        """Whether the turn ends with ``_text``."""
-        return self._final and not self._queue
+    def cut(self) -> bool:
+        """Whether the turn ended inside a call."""
+        return self._text.out.cut
 
-    def _replace(self, text: str) -> None:
-        self._python_until = max(0, self._python_until - self._at)
-        self._text = text
-        self._at = 0
-        self._found = None
+    def _run(self) -> None:
+        while self._input.next_slice():
+            while (state := self._state.read(self._input)) is not None:
+                self._state = state
 
-    def _read_again(self, text: str) -> None:
-        """``text``, which ends with what is left of ``_text``, takes its place."""
-        self._queue.append((text, 0))
-        self._at = len(self._text) - len(text)
+
+class Input:
+    """The text of a turn that has not been read yet, a slice at a time."""
+
+    __slots__ = ("text", "at", "base", "found", "_later", "_closed")
+
+    def __init__(self) -> None:
+        self.text = ""  # the slice
+        self.at = 0  # what is next in it
+        self.base = 0  # offset of the slice in the turn
+        self.found: tuple[re.Match[str] | None, int] | None = None  # what the text's reader found in this slice
+        self._later: list[tuple[str, int]] = []  # what follows, last first: texts, and where to go on in them
+        self._closed = False
+
+    @property
+    def offset(self) -> int:
+        """Of what is next, in the turn."""
+        return self.base + self.at
+
+    @property
+    def ending(self) -> bool:
+        """Whether the turn ends with the slice."""
+        return self._closed and not self._later
+
+    def add(self, text: str) -> None:
+        """More has arrived."""
+        self._later.append((text, 0))
+
+    def close(self) -> None:
+        """Nothing more will."""
+        self._closed = True
+        self._later.append(("", 0))
+
+    def pass_by(self, length: int) -> None:
+        """Text that was read without having been added."""
+        self.base += length
+
+    def next_slice(self) -> bool:
+        """Go on to the next slice, which begins with what is left of this one.  False: there is none."""
+        if not self._later:
+            return False
+        text, start = self._later.pop()
+        if len(text) - start > _SLICE:
+            self._later.append((text, start + _SLICE))
+        self._replace(self.text[self.at :] + text[start : start + _SLICE])
+        return True
+
+    def read_again(self, text: str) -> None:
+        """``text``, which ends with what is left of the slice, takes its place."""
+        self._later.append((text, 0))
+        self.at = len(self.text) - len(text)  # before the slice, if that much was read from earlier ones
         self._replace("")
 
-    # ---- text ----
+    def _replace(self, text: str) -> None:
+        self.base += self.at
+        self.text = text
+        self.at = 0
+        self.found = None
 
-    def _resume_text(self) -> None:
-        self._go_on = self._read_text
-        self._plain = not self._dialect.bare_lists
 
-    def _read_text(self) -> bool:
-        text = self._text
-        start = self._at
-        if not self._found or (self._found[0] and self._found[0].start() < start):
-            self._found = self._outside.find(text, start, self._ending)
-        token, stop = self._found
-        if self._dialect.bare_lists and (bracket := self._find_bracket(text, start, stop)) >= 0:
-            self._emit(text[start:bracket])
-            self._at = bracket
-            return self._open(partial(bare_list_opens, declared=not self._blank_so_far), "")
+class _Text:
+    """Between blocks.  This state lasts as long as the turn: blocks come back to it."""
+
+    def __init__(self, dialect: Dialect, tools: Declared, markers: Markup, out: Writer) -> None:
+        self.out = out
+        self._dialect = dialect
+        self._tools = tools
+        self._markers = markers
+        self._ends = sentinels(dialect.ends)
+        self._plain = not dialect.bare_lists  # text without ``<`` is content
+        self._first = True  # only blanks so far
+        self._first_brackets = "[{" if dialect.json_answers and tools else "["
+        self._last = ""  # the last character, if no sentinel was left out behind it that a quote might belong to
+        self._unended = False  # a block has not met its end marker: the next one is its own
+        self._dead_ends: dict[str, int] = {}  # what openings of bare lists found, see ``BareOpening``
+        self._python_until = 0  # up to this offset in the turn a block fell back to Python's quote rule
+
+    def take(self, text: str) -> bool:
+        """Read text in which no sentinel begins.  False: ``read`` must do it."""
+        if self._plain and text:
+            self.out.text(text)
+            self._last = text[-1]
+        return self._plain
+
+    def read(self, turn: Input) -> _State | None:
+        text = turn.text
+        start = turn.at
+        if not turn.found or (turn.found[0] and turn.found[0].start() < start):
+            turn.found = self._markers.find(text, start, turn.ending)
+        token, stop = turn.found
+        if self._dialect.bare_lists and (bare := self._find_bare(text, start, stop)) >= 0:
+            self._emit(text[start:bare])
+            turn.at = bare
+            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json="{" in self._first_brackets)
+            return self._block(turn, opening, "")
         self._emit(text[start:stop])
-        self._at = stop
+        turn.at = stop
         if token is None:
-            return False
-        self._at = token.end()
-        if token[0] == self._dialect.start:
-            return self._open(block_opens, token[0])
-        if token[0] in self._dialect.ends and self._unopened:
-            self._unopened -= 1
+            return None
+        quoted = self._markers.is_quoted(token, self._last, turn.ending)
+        if quoted is None:
+            return None
+        turn.at = token.end()
+        if quoted:
             self._emit(token[0])
-        return True
+        elif token[0] == self._dialect.start:
+            return self._block(turn, block_opens, token[0])
+        else:
+            self._drop(token[0])
+        return self
 
     def _emit(self, text: str) -> None:
         if text:
-            self._content.text(text)
+            self.out.text(text)
             self._last = text[-1]
-            if self._blank_so_far and text.strip(BLANKS):
-                self._blank_so_far = False
+            if self._first and text.strip(BLANKS):
+                self._first = False
 
-    def _find_bracket(self, text: str, start: int, stop: int) -> int:
-        """The first ``[`` that may open a bare list, or -1."""
-        if self._blank_so_far:
-            first = _VISIBLE.search(text, start, stop)
-            if first and first[0] == "[":
-                return first.start()
+    def _drop(self, token: str) -> None:
+        """Leave a sentinel out, unless the client wants it: a marker that belongs to no block, a hidden token."""
+        ends_block = self._unended and token in self._dialect.ends
+        self._unended = False
+        if self._markers.shown and not ends_block:
+            self._emit(token)
+        elif self._last in QUOTES:
+            self._last = ""  # a quote before this sentinel stands not beside the next one
+
+    def _find_bare(self, text: str, start: int, stop: int) -> int:
+        """Where a list of calls or an answer in JSON may begin without a marker, or -1."""
+        if self._first:
+            visible = _VISIBLE.search(text, start, stop)
+            if visible and visible[0] in self._first_brackets:
+                return visible.start()
         if self._tools:
             bracket = text.find("[", start, stop)
             while bracket >= 0:
@@ -162,124 +225,95 @@ class Envelope:
                 bracket = text.find("[", bracket + 1, stop)
         return -1
 
-    def _give_back(self, text: str) -> None:
-        """The source of a call that has no JSON form."""
-        self._content.segment(self._hidden.remove(text))
-
-    # ---- blocks ----
-
-    def _open(self, opening: Opening, sentinel: str) -> bool:
-        """A block may begin at the cursor, behind ``sentinel`` (none before a bare list)."""
-        source = Source(self._dialect.start, self._dialect.ends)
+    def _block(self, turn: Input, opening: Opening, marker: str) -> _InBlock:
+        """A block may begin at the cursor, behind ``marker`` (none before a bare list)."""
+        dialect = self._dialect
         block = Block(
-            source,
-            self._new_writer(),
+            Source(dialect.start, dialect.ends),
+            self.out,
             self._tools,
-            python_only=self._at < self._python_until,
-            newline_ends=self._dialect.bare_lists,
+            self._markers,
+            python_only=turn.offset < self._python_until,
+            newline_ends=dialect.newline_ends,
         )
-        reader = BlockReader(block, self._new_writer, opening, opened=self._opened, give_back=self._give_back)
-        self._block = _OpenBlock(block, reader, sentinel)
-        self._go_on = self._read_block
-        self._plain = False
-        return True
+        return _InBlock(self, block, BlockReader(block, opening), marker, self._ends)
 
-    def _opened(self) -> None:
-        self._content.part()
-        self._blank_so_far = False
-        self._last = ""
+    def after_block(self, turn: Input, block: _InBlock, token: re.Match[str] | None, start: int, stop: int) -> _State:
+        """A block is over; the slice from ``start`` to ``stop`` was the last it was given, ``token`` may follow.
 
-    def _read_block(self) -> bool:
-        block = self._block
-        assert block
-        start = self._at
-        token, stop = self._ends.find(self._text, start, self._ending)
-        self._at = stop
-        done = block.feed(self._text[start:stop])
-        if not done and (token or self._ending):
-            done = block.close(cut=token is None)
-        if done:
-            self._leave(block, token, start, stop)
-        return done
-
-    def _leave(self, block: _OpenBlock, token: re.Match[str] | None, start: int, stop: int) -> None:
-        """The block is over; ``_text[start:stop]`` was the last it was given, ``token`` may follow.
-
-        What the block left is read as text, and then the sentinel, unless that ended the block.
+        What the block left is read as text, and then the token, unless that ended the block.
         """
-        self._block = None
-        self._resume_text()
         rest = block.source.rest()
-        if token and block.found and not rest:
-            self._at = token.end()
-            if self._dialect.echoes:
-                self._echo = _Echo(["", block.source.whole().strip(BLANKS), "", token[0]])
-                self._go_on = self._read_echo
-                self._plain = False
-            return
         if not block.found:
-            self._emit(block.sentinel or "[")
-            if block.sentinel:
-                self._unopened += 1
+            if block.marker:
+                self._drop(block.marker)
             else:
+                self._emit(rest[0])  # the bracket opens nothing; what follows may
                 rest = rest[1:]
-        self._at = stop - len(rest)
-        if self._at < start:
-            self._read_again(rest + self._text[stop:])
+        else:
+            self._first = False
+            self._last = ""
+            if token and not rest:
+                turn.at = token.end()
+                if self._dialect.echoes:
+                    return _Echo(self, block.source.whole(), token[0])
+                return self
+            self._unended = bool(block.marker)
+        turn.at = stop - len(rest)
+        if turn.at < start:
+            turn.read_again(rest + turn.text[stop:])
         if block.fell_back and rest:
-            self._python_until = max(self._python_until, self._at + len(rest))
-
-    def _read_echo(self) -> bool:
-        repeats = self._echo.feed(self._text[self._at :])
-        if repeats is None and not self._ending:
-            self._at = len(self._text)
-            return False
-        self._resume_text()
-        self._read_again(self._echo.rest() if repeats else "".join(self._echo.pieces))
-        return True
+            self._python_until = max(self._python_until, turn.offset + len(rest))
+        return self
 
 
-_BLANK = frozenset(" \t\r\n")
-_VISIBLE = re.compile(rf"[^{BLANKS}]")
+class _InBlock:
+    """In a block, or in what may turn out to be none."""
 
-
-@lru_cache(maxsize=64)
-def _tokens(dialect: Dialect, special_tokens: tuple[str, ...]) -> tuple[Sentinels, Sentinels, Sentinels]:
-    """What to find outside blocks, in blocks, and in text given back."""
-    sentinels = {dialect.start, *dialect.ends}
-    hidden = {token for token in special_tokens if is_sentinel(token)} - sentinels
-    return Sentinels(sentinels | hidden), Sentinels(dialect.ends), Sentinels(hidden)
-
-
-class _OpenBlock:
-    """A block being read, and what the envelope must remember of it."""
-
-    def __init__(self, state: Block, reader: BlockReader, sentinel: str) -> None:
-        self.state = state
-        self.source = state.source
-        self.sentinel = sentinel
+    def __init__(self, text: _Text, block: Block, reader: BlockReader, marker: str, ends: Sentinels) -> None:
+        self.source = block.source
+        self.marker = marker  # the one that opened it
         self.found = True  # False: it turned out to be no block
-        self._python_only = state.python_only
+        self._text = text
+        self._block = block
+        self._ends = ends
+        self._over = False
+        self._was_python_only = block.python_only
         self._reader = reader.read()
         next(self._reader)
 
     @property
     def fell_back(self) -> bool:
         """Whether it was in this block that only Python's quote rule was left."""
-        return self.state.python_only and not self._python_only
+        return self._block.python_only and not self._was_python_only
 
-    def feed(self, piece: str) -> bool:
+    def take(self, text: str) -> bool:
+        """As :meth:`_Text.take`."""
+        self._over = self._feed(text)
+        return not self._over
+
+    def read(self, turn: Input) -> _State | None:
+        start = turn.at
+        token, stop = self._ends.find(turn.text, start, False)
+        done = self._over or self._feed(turn.text[start:stop])
+        if not done and (token or turn.ending):
+            if token is None and stop < len(turn.text):
+                # The beginning of a marker.  The reader must know that nothing comes after it.
+                self.source.feed(turn.text[stop:])
+                stop = len(turn.text)
+            self.source.close(cut=token is None)
+            done = self._resume()
+        turn.at = stop
+        return self._text.after_block(turn, self, token, start, stop) if done else None
+
+    def _feed(self, piece: str) -> bool:
         """Whether the block is over."""
         if not piece:
             return False
         self.source.feed(piece)
-        fast_lane = self.state.fast_lane
+        fast_lane = self._block.fast_lane
         if fast_lane is not None and fast_lane():
             return False
-        return self._resume()
-
-    def close(self, *, cut: bool) -> bool:
-        self.source.close(cut=cut)
         return self._resume()
 
     def _resume(self) -> bool:
@@ -292,17 +326,30 @@ class _OpenBlock:
 
 
 class _Echo:
-    """Compares what follows a block with the block's text and end, blanks around the text aside."""
+    """After a block: whether its text and end come again, blanks around the text aside."""
 
-    def __init__(self, parts: list[str]) -> None:
-        self.pieces: list[str] = []
-        self._parts = parts  # "" stands for blanks
+    def __init__(self, text: _Text, block: str, end: str) -> None:
+        self._text = text
+        self._pieces: list[str] = []
+        self._parts = ["", block.strip(BLANKS), "", end]  # "" stands for blanks
         self._matched = 0  # of the first part
         self._used = 0  # of the last piece
 
-    def feed(self, piece: str) -> bool | None:
-        """True: it is repeated, up to ``rest``.  None: not known yet."""
-        self.pieces.append(piece)
+    def take(self, text: str) -> bool:
+        """As :meth:`_Text.take`."""
+        return False
+
+    def read(self, turn: Input) -> _State | None:
+        repeats = self._compare(turn.text[turn.at :])
+        if repeats is None and not turn.ending:
+            turn.at = len(turn.text)
+            return None
+        turn.read_again(self._pieces[-1][self._used :] if repeats else "".join(self._pieces))
+        return self._text
+
+    def _compare(self, piece: str) -> bool | None:
+        """True: it is repeated, up to ``_used`` in this piece.  None: not known yet."""
+        self._pieces.append(piece)
         at = 0
         while self._parts:
             part = self._parts[0]
@@ -321,6 +368,7 @@ class _Echo:
         self._used = at
         return True
 
-    def rest(self) -> str:
-        """What follows the repetition."""
-        return self.pieces[-1][self._used :]
+
+_State = Union[_Text, _InBlock, _Echo]
+_BLANK = frozenset(" \t\r\n")
+_VISIBLE = re.compile(rf"[^{BLANKS}]")

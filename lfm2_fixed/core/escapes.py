@@ -5,24 +5,21 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
-SIMPLE = {
-    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
-}  # fmt: skip
-SIMPLE_ESCAPE = r"""\\[\\'"abfnrtv]"""
-"""A pattern of all of them."""
-SAME_ESCAPE = r"""\\[\\"bfnrt]"""
-"""... of those that JSON writes and reads alike."""
+from .tokens import SIMPLE_ESCAPES
 
-_ESCAPE = re.compile(r"\\(.)")
+SIMPLE_ESCAPE = rf"\\[{re.escape(''.join(SIMPLE_ESCAPES))}]"
+"""A pattern of all of them."""
+
+_ANY = re.compile(r"\\(.)")
 
 
 def unescape(text: str) -> str:
     """``text``, whose backslashes all begin simple escapes, decoded."""
-    return _ESCAPE.sub(_decoded, text) if "\\" in text else text
+    return _ANY.sub(_decoded, text) if "\\" in text else text
 
 
 def _decoded(escape: re.Match[str]) -> str:
-    return SIMPLE[escape[1]]
+    return SIMPLE_ESCAPES[escape[1]]
 
 
 def json_string(text: str) -> str:

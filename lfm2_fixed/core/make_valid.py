@@ -8,10 +8,13 @@ from __future__ import annotations
 import ast
 import warnings
 
-from .block import BlockReader, block_opens
+from .block import BlockReader
 from .cursor import Reader, Source
+from .openings import block_opens
+from .sentinels import markup
 from .state import BRACE, LIST, PAREN, Block, EndOfBlock, Malformed
-from .writer import ArgumentsWriter, Counter
+from .tools import Declared
+from .writer import Writer
 
 _JSON_NAMES = ("true", "false", "null")
 
@@ -25,8 +28,7 @@ def make_valid_python(text: str) -> tuple[str, str] | None:
     text is a list of calls for ``ast.parse``.  Raises nothing.
     """
     source = Source("\0", ())
-    writer = ArgumentsWriter([], Counter(), whole=True)
-    block = Block(source, writer, {}, python_only=True, newline_ends=False)
+    block = Block(source, Writer([], whole=True), Declared(), markup((), ()), python_only=True, newline_ends=False)
     reading = _read_list(block)
     next(reading)
     source.feed(text)
@@ -53,7 +55,7 @@ def make_valid_python(text: str) -> tuple[str, str] | None:
 def _read_list(block: Block) -> Reader[None]:
     """Read ``[call, call, …]`` and no more."""
     source = block.source
-    reader = BlockReader(block, lambda: block.out, block_opens, opened=lambda: None, give_back=lambda text: None)
+    reader = BlockReader(block, block_opens)
     if (yield from source.skip()) != "[":
         raise Malformed(source.offset)
     source.pos += 1
@@ -62,6 +64,7 @@ def _read_list(block: Block) -> Reader[None]:
         if char == ",":
             source.pos += 1
         else:
+            block.out.begin()
             block.frames.clear()
             yield from reader.read_item(char)
     source.pos += 1

@@ -11,15 +11,7 @@ import math
 import re
 
 from .cursor import Reader, Source
-
-MAX_DIGITS = 4000
-"""A longer number is malformed: integers are converted, and that is not linear."""
-
-SAME_NUMBER = (
-    r"(?:-?[1-9][0-9]{0,99}|0"
-    r"|-?(?=[0-9.]{3,16}(?![0-9.]))(?:[1-9][0-9]*|0(?=\.(?!0000)))\.(?:0|[0-9]*[1-9]))"
-)
-"""A pattern of numbers whose JSON text is the same.  Digits around a point: 15 at most, which ``repr`` keeps."""
+from .tokens import MAX_DIGITS
 
 _RUN = re.compile(r"[\w.]+")
 _BEFORE_SIGN = re.compile(r"[0-9][0-9_.]*[eE]|\.[0-9][0-9_]*[eE]")
@@ -29,17 +21,19 @@ _FLOAT = re.compile(
     r"(?:[0-9](?:_?[0-9])*(?:\.(?:[0-9](?:_?[0-9])*)?)?|\.[0-9](?:_?[0-9])*)(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
 )
 _LIMIT = 10**MAX_DIGITS
+_LONGEST = 2 * MAX_DIGITS + 16  # characters: an underscore for each digit, a point, an exponent
 
 
 def read_number(source: Source) -> Reader[str]:
     """Take a run that looks like an unsigned number; ``number_json`` says whether it is one."""
     token = ""
     while True:
-        run = _RUN.match(source.text, source.pos)
+        # No further than the limit, however much has arrived: the cursor must be at the same place either way.
+        run = _RUN.match(source.text, source.pos, source.pos + _LONGEST - len(token))
         if run:
             token += run[0]
             source.pos = run.end()
-            if len(token) > 2 * MAX_DIGITS + 16:  # underscores, exponent
+            if len(token) == _LONGEST:
                 return ""
         if source.pos == len(source.text) and not source.ended:
             yield

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from .cursor import Source
-from .writer import ArgumentsWriter
+from .sentinels import Markup
+from .tools import Declared, NameBeginning
+from .writer import Writer
 
 CALL = "call"  # the arguments of ``name(``
 OBJECT = "object"  # a call in JSON form
@@ -13,10 +15,6 @@ LIST = "list"  # ``[`` and, once known, a tuple or a set
 PAREN = "paren"  # ``(`` until it is known to be a tuple
 BRACE = "brace"  # ``{`` until it is known to be a dict or a set
 DICT = "dict"
-
-CLOSERS = {"(": ")", "[": "]", "{": "}"}
-
-MAX_DEPTH = 200  # levels of nesting in one call
 
 
 class Frame:
@@ -55,15 +53,18 @@ class Block:
     def __init__(
         self,
         source: Source,
-        out: ArgumentsWriter,
-        tools: Mapping[str, Sequence[str]],
+        out: Writer,
+        tools: Declared,
+        markup: Markup,
         *,
         python_only: bool,
         newline_ends: bool,
     ) -> None:
         self.source = source
         self.out = out
-        self.tools = tools  # declared tools: parameter names in order
+        self.tools = tools
+        self.markup = markup  # what is left out of source text that is given back
+        self.declared_only = False  # JSON objects without a marker: only those that name a declared tool are calls
         self.in_list = False  # inside [ ] rather than calls one after the other
         self.newline_ends = newline_ends  # a newline after the list ends the block (Llama 4)
         self.frames: list[Frame] = []  # open brackets of the current call, outermost first
@@ -75,7 +76,17 @@ class Block:
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
-        self.plain_from = 0  # no attempt to read a whole call or container at once before this offset
+
+    def beginning_of_declared(self) -> Callable[[str], bool]:
+        """For a name in pieces: whether a declared tool's, or one of this call's parameters', still begins so."""
+        tool = self.tools.beginning()
+        parameter = NameBeginning(sorted(self.parameters or ()))
+
+        def goes_on(piece: str) -> bool:
+            may_be_tool = tool.goes_on(piece)
+            return parameter.goes_on(piece) or may_be_tool
+
+        return goes_on
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""

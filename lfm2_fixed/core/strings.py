@@ -4,8 +4,13 @@
     literal := prefix? ("'" | '"' | "'''" | '\"""') body, closed by the quote that ``closing`` accepts
     prefix  := r | u | f | fr | rf, in any case      (bytes have no JSON form)
 
-Broken and unknown escapes keep their text.  Surrogate halves join or become U+FFFD.  An f-string
-is held until it ends: it has a value only without placeholders.
+Unknown escapes keep their text.  Surrogate halves join or become U+FFFD.  An f-string is held until
+it ends: it has a value only without placeholders.
+
+Raw literals (contract §4, v2): several templates put quotes around a string and escape nothing, so a
+literal that Python would refuse comes from such a writer, and from the sign on its backslashes are
+text.  The sign is a newline, or an escape that Python refuses, in a literal that is not triple-quoted.
+A literal whose delimiter was escaped before comes from a writer who does escape: there nothing changes.
 """
 
 from __future__ import annotations
@@ -14,25 +19,35 @@ import re
 import unicodedata
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
-from .closing import Verdict, closing_verdict, opens_string
+from .closing import Verdict, closing_verdict
 from .cursor import Reader
-from .escapes import SIMPLE, SIMPLE_ESCAPE, unescape
+from .escapes import SIMPLE_ESCAPE, unescape
+from .literals import opens_string, pass_string
 from .state import Block, EndOfBlock, Malformed
-
-QUOTES = ("'", '"')
-PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
+from .tokens import (
+    HEX_DIGITS,
+    LONGEST_CHARACTER_NAME,
+    NEWLINES,
+    OCTAL_DIGITS,
+    PREFIXES,
+    QUOTES,
+    SIMPLE_ESCAPES,
+)
 
 # A run without the quote and backslashes, and (f-strings) without braces.
 _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 
-# Simple escapes with the plain text after each.
-_SIMPLE_RUN = {quote: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for quote in QUOTES}
-_HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
-_OCTAL = re.compile(r"[0-7]{1,3}")
+# Simple escapes with the plain text after each; in a single-quoted literal up to a newline, which is
+# for ``_take`` to see: behind it backslashes may be text.
+_SIMPLE_RUN = {quote: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
+_SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for quote in QUOTES}
+# Backslashes that are text, each with the character behind it, and the plain text after them.
+_VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
+
+_OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
-_LONGEST_NAME = 100  # of a Unicode character, with braces: 88 today
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -61,7 +76,7 @@ def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
         python = True  # the whole chain is known to read as Python
         yield from block.source.skip()
         start = block.source.offset
-        prefix = (yield from opens_string(block)) or ""
+        prefix = (yield from opens_string(block.source)) or ""
     decoder.flush()
     out.send('"')
 
@@ -106,17 +121,22 @@ class _Literal:
         self.raw = "r" in prefix
         self.format = "f" in prefix
         self.start = start
+        self.quote = ""
+        self.delimiter = ""
         self.plain = _PLAIN["'", self.format]
-        self.raw_newline = False
+        self.raw_newline = False  # single-quoted with a newline: no Python
+        self.delimiter_escaped = False
+        self.delimiter_unescaped = False  # one was text: this writer escapes nothing
+        self.verbatim = False  # a raw literal: the sign was met, backslashes are text
         self.mark: int | None = None
 
     def read(self, python: bool) -> Reader[Verdict]:
         """Read the literal; CLOSE, or JOIN if another follows.  ``python``: close by Python's rule."""
         block = self.block
         source = self.source
-        delimiter = yield from self._open()
-        quote = delimiter[0]
-        self.plain = _PLAIN[quote, self.format]
+        python = python or block.python_only
+        yield from self._open(python)
+        delimiter, quote = self.delimiter, self.quote
         strict = False
         block.open_quote = delimiter
         while True:
@@ -129,12 +149,8 @@ class _Literal:
                 continue
             char = source.text[source.pos]
             if char == "\\":
-                if self._take_escapes(quote):
-                    continue
-                escaped = yield from self._escape()
-                if self.raw and escaped[-1] in "\n\r":
-                    self.raw_newline = True
-                self._send(escaped)
+                if not self._take_escapes():
+                    self._send((yield from self._escape()))
             elif char != quote:
                 self._send((yield from self._brace(char)))
             elif not (yield from self._at(delimiter)):
@@ -144,19 +160,14 @@ class _Literal:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
                 block.open_quote = ""
-                verdict = yield from closing_verdict(
-                    block,
-                    python=python or block.python_only,
-                    strict=strict,
-                    raw_newline=self.raw_newline and len(delimiter) == 1,
-                )
-                if verdict is Verdict.EXPRESSION:
+                verdict = yield from closing_verdict(block, python=python, strict=strict, raw_newline=self.raw_newline)
+                if verdict is Verdict.MALFORMED:
                     raise Malformed(source.offset)
                 if verdict is not Verdict.TEXT:
                     if self.mark is not None:
                         block.out.send(block.out.take(self.mark))
                     return verdict
-                strict = True
+                strict = self.delimiter_unescaped = True
                 block.open_quote = delimiter
                 source.rewind(quote_offset + 1)
                 self._send(quote)
@@ -179,32 +190,65 @@ class _Literal:
             source.pos = run.end()
             plain = run[0]
             self.decoder.text(plain)
-            if not self.raw_newline and ("\n" in plain or "\r" in plain):
+            if not self.raw_newline and len(self.delimiter) == 1 and ("\n" in plain or "\r" in plain):
                 self.raw_newline = True
+                self._sign()
         return source.pos == len(source.text)
 
-    def _take_escapes(self, quote: str) -> bool:
-        """Take simple escapes and the plain text after them, if there are any at the cursor."""
+    def _sign(self) -> None:
+        """Python would refuse this literal: from here on its backslashes are text (contract §4, raw literals)."""
+        self.verbatim = len(self.delimiter) == 1 and not self.raw and not self.delimiter_escaped
+
+    def _take_escapes(self) -> bool:
+        """Take simple escapes, or backslashes that are text, with the plain text after them, if any are next."""
         source = self.source
         if self.raw or self.format:
             return False
-        run = _SIMPLE_RUN[quote].match(source.text, source.pos)
+        run = (_VERBATIM_RUN[self.quote] if self.verbatim else _SIMPLE_RUN[self.delimiter]).match(
+            source.text, source.pos
+        )
         if not run:
             return False
         source.pos = run.end()
-        if not self.raw_newline:
-            self.raw_newline = "\n" in run[0] or "\r" in run[0]
-        self._send(unescape(run[0]))
+        text = run[0]
+        if not self.verbatim:
+            if self.quote in text:  # plain text has none
+                self.delimiter_escaped = True
+            text = unescape(text)
+        self._send(text)
         return True
 
-    def _open(self) -> Reader[str]:
+    def _open(self, python: bool) -> Reader[None]:
         """Take the opening quote, of one or three characters."""
         source = self.source
         quote = source.text[source.pos]
-        triple = yield from self._at(quote * 3)
-        delimiter = quote * 3 if triple else quote
+        delimiter = quote
+        if (yield from self._at(quote * 3)):
+            delimiter = quote * 3
+            if not python and (yield from self._at(quote * 4)) and not (yield from self._three_close()):
+                delimiter = quote
+        self.quote = quote
+        self.delimiter = delimiter
+        self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
-        return delimiter
+
+    def _three_close(self) -> Reader[bool]:
+        """At four quotes: whether they are three and a quote inside, closed by the next three.
+
+        Otherwise they are one quote and three inside (contract §4): a file that begins with its docstring.
+        """
+        block = self.block
+        source = self.source
+        start = source.offset
+        speculate_from = block.speculate_from
+        closes = yield from pass_string(source)
+        if closes:
+            verdict = yield from closing_verdict(block, python=False, strict=False, raw_newline=False)
+            closes = verdict is not Verdict.TEXT
+        if closes:
+            block.speculate_from = speculate_from  # the same quote will be judged again
+        source.rewind(start)
+        return closes
 
     def _at(self, delimiter: str) -> Reader[bool]:
         """Whether ``delimiter`` is next."""
@@ -233,12 +277,20 @@ class _Literal:
         if self.format and char in "{}":
             source.pos += 1
             return "\\"
-        if self.raw:
+        if self.raw or self.verbatim:
+            # In a raw literal by prefix the delimiter keeps its backslash, as in Python.
+            if char == "\r" and self.raw and (yield from self._ahead(2)) == "\n":
+                source.pos += 1  # one end of a line, which the backslash allows
+                char = "\r\n"
             source.pos += 2
-            return "\\" + char
-        if char in SIMPLE:
+            # Behind the sign the delimiter still is escaped, unless one was text without.
+            escaped = self.verbatim and char == self.quote and not self.delimiter_unescaped
+            return char if escaped else "\\" + char
+        if char in SIMPLE_ESCAPES:
             source.pos += 2
-            return SIMPLE[char]
+            if char == self.quote:
+                self.delimiter_escaped = True
+            return SIMPLE_ESCAPES[char]
         if char == "\n":
             source.pos += 2
             return ""
@@ -246,10 +298,10 @@ class _Literal:
             following = yield from self._ahead(2)
             source.pos += 3 if following == "\n" else 2
             return ""
-        if char in "01234567":
+        if char in OCTAL_DIGITS:
             return (yield from self._octal())
-        if char in _HEX_DIGITS:
-            return (yield from self._hex(_HEX_DIGITS[char]))
+        if char in HEX_DIGITS:
+            return (yield from self._hex(HEX_DIGITS[char]))
         if char == "N":
             return (yield from self._named())
         source.pos += 2
@@ -289,6 +341,7 @@ class _Literal:
             if digits.end() < len(source.text) or source.ended:
                 break
             yield
+        self._sign()
         source.pos += 2
         return source.text[source.pos - 2 : source.pos]
 
@@ -296,7 +349,7 @@ class _Literal:
         source = self.source
         while True:
             start = source.pos + 2
-            name = _NAMED.match(source.text, start, start + _LONGEST_NAME)
+            name = _NAMED.match(source.text, start, start + LONGEST_CHARACTER_NAME)
             if name and name[0].endswith("}"):
                 found = _unicode_character(name[0][1:-1])
                 if found is None:
@@ -307,6 +360,7 @@ class _Literal:
             if end < len(source.text) or source.ended:
                 break
             yield
+        self._sign()
         source.pos += 2
         return "\\N"
 

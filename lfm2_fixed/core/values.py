@@ -12,13 +12,12 @@ constants wait until what follows shows that they are the value; the first eleme
 
 from __future__ import annotations
 
-from .closing import CONSTANTS, opens_string
 from .cursor import Reader
-from .escapes import json_string
+from .literals import opens_string
 from .numbers import number_json, read_number
-from .shortcuts import short_container, short_number, short_numbers, short_string
-from .state import BRACE, CLOSERS, DICT, LIST, MAX_DEPTH, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import QUOTES, read_string
+from .state import BRACE, DICT, LIST, PAREN, Block, EndOfBlock, Frame, Malformed
+from .strings import read_string
+from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, QUOTES, SIGNS
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
 
@@ -67,23 +66,11 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 frame.comma = False
                 out.put(", ")
             if char in CLOSERS:
-                short = None if char == "(" else short_container(block)
-                if short is None:
-                    _open(block, char)
-                    continue
-                out.send(short)
-                kind = CONTAINER
-            elif char in QUOTES:
-                kind = STRING
-                short = short_string(source, frame, char)
-                if short is None:
-                    yield from read_string(block, "", source.offset)
-                else:
-                    out.send(json_string(short))
-            elif frame.kind == LIST and (short := short_numbers(source)):
-                out.send(short)
-                frame.comma = True
+                _open(block, char)
                 continue
+            if char in QUOTES:
+                kind = STRING
+                yield from read_string(block, "", source.offset)
             else:
                 kind, held = yield from _scalar(block, char)
         # What follows it.
@@ -178,9 +165,9 @@ def _scalar(block: Block, char: str) -> Reader[tuple[str, str]]:
     """Read a number, a constant, a prefixed string or ``set()``."""
     source = block.source
     start = source.offset
-    if char and char in "+-.0123456789":
-        return SCALAR, short_number(source) or (yield from _number(block, char))
-    prefix = yield from opens_string(block)
+    if char and (char in DIGITS or char in SIGNS or char == "."):
+        return SCALAR, (yield from _number(block, char))
+    prefix = yield from opens_string(source)
     if prefix is not None:
         yield from read_string(block, prefix, start)
         return STRING, ""
@@ -202,7 +189,7 @@ def _number(block: Block, char: str) -> Reader[str]:
     start = source.offset
     sign = ""
     parentheses = 0
-    if char in "+-":
+    if char in SIGNS:
         sign = char
         source.pos += 1
         while (char := (yield from source.skip())) == "(":

@@ -1,40 +1,103 @@
-"""One call's arguments on their way out: JSON text that is sent as soon as it is certain.
+"""The one way out: a turn's content and its calls, as events that are certain.
 
-Scalars carry structure.  ``put`` adds structure (braces, keys, commas), which waits; ``send`` adds
-text that is certain and takes everything that waits along, the call's name first of all.  Between
-``hold`` and ``take`` nothing leaves: for what may yet become something else (the first element
-after ``(`` or ``{``, keys, f-strings).
+Content comes in segments that blocks and calls given back set apart (contract §6, content).  With no
+block it is the text exactly.  Otherwise the segments are joined by newlines, without the blanks
+beside a block or at the end of the turn; the first segment keeps its leading blanks.  Blanks are
+therefore held until what follows them is known.
+
+Of a call, scalars carry the structure (contract §2).  ``put`` adds structure (braces, keys, commas),
+which waits; ``send`` adds text that is certain and takes everything that waits along, the call's name
+first of all.  Between ``hold`` and ``take`` nothing leaves: for what may yet become something else
+(the first element after ``(`` or ``{``, keys, f-strings).
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Event
+from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
+
+BLANKS = " \t\r\n\f\v"
+"""What is left out where segments begin and end."""
 
 
-class Counter:
-    """The index of the next call to start in this turn."""
+class Writer:
+    """Appends the events of one turn to ``events``; ``whole`` sends nothing of a call before its end."""
 
-    __slots__ = ("next",)
+    __slots__ = (
+        "name", "index", "cut", "_events", "_waiting", "_holds", "_whole", "_calls",
+        "_blanks", "_fresh", "_sent", "_parted",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.next = 0
-
-
-class ArgumentsWriter:
-    """Appends the events of one call to ``events``; ``whole`` sends nothing before the call's end."""
-
-    __slots__ = ("name", "index", "_events", "_counter", "_waiting", "_holds", "_whole")
-
-    def __init__(self, events: list[Event], counter: Counter, *, whole: bool) -> None:
+    def __init__(self, events: list[Event], *, whole: bool = False) -> None:
+        self._events = events
+        self._whole = whole
+        # The call that is open.
         self.name = ""
         self.index: int | None = None  # None until the call shows in the stream
-        self._events = events
-        self._counter = counter
         self._waiting: list[str] = []
-        self._holds = 1 if whole else 0
-        self._whole = whole
+        self._holds = 0
+        self._calls = 0  # that were started in this turn
+        self.cut = False  # the turn ended inside a call
+        # The content.
+        self._blanks: list[str] = []  # that may turn out to end a segment
+        self._fresh = False  # at the start of a segment that is not the first
+        self._sent = False
+        self._parted = False  # there was a block
+
+    # ---- content ----
+
+    def text(self, text: str) -> None:
+        """More text of the current segment."""
+        if self._fresh:
+            text = text.lstrip(BLANKS)
+        if not text:
+            return
+        if text[-1] in BLANKS:
+            body = text.rstrip(BLANKS)
+            if not body:
+                self._blanks.append(text)
+                return
+            blanks, text = text[len(body) :], body
+        else:
+            blanks = ""
+        if self._blanks:
+            text = "".join(self._blanks) + text
+            self._blanks.clear()
+        if blanks:
+            self._blanks.append(blanks)
+        if self._fresh:
+            self._fresh = False
+            if self._sent:
+                text = "\n" + text
+        self._sent = True
+        self._events.append(Content(text))
+
+    def part(self) -> None:
+        """A block, or a call given back, ends the current segment."""
+        self._blanks.clear()
+        self._fresh = self._parted = True
+
+    def segment(self, text: str) -> None:
+        """A whole segment of its own."""
+        self.part()
+        self.text(text.rstrip(BLANKS))
+        self.part()
+
+    def finish(self) -> None:
+        """The end of the turn."""
+        if self._blanks and not self._parted:
+            self._events.append(Content("".join(self._blanks)))
+        self._blanks.clear()
+
+    # ---- calls ----
+
+    def begin(self) -> None:
+        """A call may begin.  The one before it has ended or was aborted."""
+        self.name = ""
+        self.index = None
+        self._waiting.clear()
+        self._holds = 1 if self._whole else 0
 
     def put(self, text: str) -> None:
         """Structure: waits for the next scalar or closing bracket."""
@@ -68,14 +131,10 @@ class ArgumentsWriter:
         self._flush()
         self._events.append(CallEnd(self.index))  # type: ignore[arg-type]
 
-    def complete(self, name: str, arguments: str) -> None:
-        """A whole call at once."""
-        index = self._counter.next
-        self._counter.next = index + 1
-        self._events += CallStart(index, name), ArgumentsDelta(index, arguments), CallEnd(index)
-
     def abort(self, reason: Literal["cut", "malformed"]) -> None:
         """The call will not be completed."""
+        if reason == "cut":
+            self.cut = True  # also where nothing of the call was sent, so that no event says it
         if self.index is not None:
             self._events.append(CallAborted(self.index, reason))
 
@@ -83,8 +142,8 @@ class ArgumentsWriter:
         text = "".join(self._waiting)
         self._waiting.clear()
         if self.index is None:
-            self.index = self._counter.next
-            self._counter.next += 1
+            self.index = self._calls
+            self._calls += 1
             self._events.append(CallStart(self.index, self.name))
         if text:
             self._events.append(ArgumentsDelta(self.index, text))

@@ -299,6 +299,32 @@ PAYLOADS: tuple[Payload, ...] = (
         "a marker that opens no block",
         content=f'The marker "{_START}" opens a call.',
     ),
+    # What models write where their chat template escapes nothing.
+    _lfm2(
+        "raw/code",
+        "[write(path='a.c', content='int main() {\n  printf(\"hi\\n\");\n}\n')]",
+        "code as it is: newlines, and a backslash of its own",
+        ("write", {"path": "a.c", "content": 'int main() {\n  printf("hi\\n");\n}\n'}),
+    ),
+    _lfm2(
+        "raw/windows-path",
+        r'[bash(command="type C:\Users\test\file.txt")]',
+        "a path with its backslashes",
+        ("bash", {"command": r"type C:\Users\test\file.txt"}),
+    ),
+    _lfm2(
+        "call/lone-object",
+        '[get_weather({"city": "Paris", "days": 2})]',
+        "the arguments as one object",
+        ("get_weather", {"city": "Paris", "days": 2}),
+    ),
+    Payload(
+        "turn/empty-pair",
+        f"{_START}{_END}Nothing to do.",
+        (),
+        "markers with nothing between them",
+        "Nothing to do.",
+    ),
     # Llama 4.
     _llama4(
         "l4/plain",
@@ -344,6 +370,12 @@ PAYLOADS: tuple[Payload, ...] = (
         "text after the calls",
         ("get_weather", {"city": "Paris"}),
         content="Done.",
+    ),
+    _llama4(
+        "l4/json-answer",
+        '{"type": "function", "name": "get_weather", "parameters": {"city": "Paris"}}',
+        "the JSON form that the chat template asks for",
+        ("get_weather", {"city": "Paris"}),
     ),
 )
 """The payloads of ``lfm2-fixed repro`` and of the demo."""

@@ -1,4 +1,4 @@
-"""Real llama-servers, each with a proxy in front of it per mode."""
+"""Real llama.cpp servers, each with a proxy in front of it per mode."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rig() -> None:
 
 @pytest.fixture(scope="module", params=sorted(llama_rig.BUILDS))
 def fronts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fronts]:
-    """A running llama-server of each build."""
+    """A running llama.cpp server of each build."""
     with ExitStack() as stack:
         log = tmp_path_factory.mktemp("llama") / "server.log"
         server = stack.enter_context(llama_rig.LlamaServer(request.param, log=log))

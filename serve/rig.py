@@ -1,12 +1,11 @@
 """A real vLLM server on the CPU, with a tiny model that says what each request scripts.
 
 As a program (inside the serve venv; `serve.sh` without a model runs it):
-    rig.py [--port N] [--parser NAME] [--log FILE] [vllm flags…]     serve until stopped
+    rig.py [--port N] [--parser NAME] [--log FILE] [-- vllm flags…]     serve until stopped
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import importlib.util
 import json
@@ -25,8 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from serve_options import server_options
+from serve_processes import how_it_ended
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 PLUGIN = ROOT / "lfm2_fixed" / "parser.py"
 MODEL_NAME = "tiny"
 START_TIMEOUT = 420.0  # seconds; 20 on an idle machine of two cores, 200 on a very busy one
@@ -137,7 +139,7 @@ class Server:
     def _command(self) -> list[str]:
         python = serve_venv() / "bin" / "python"
         if not python.exists():
-            raise ServerError(f"There is no venv at {serve_venv()}: run tests/e2e/setup_venv.sh first.")
+            raise ServerError(f"There is no venv at {serve_venv()}: run serve/setup_venv.sh first.")
         model = serve_venv() / f"model-{self._architecture}"
         subprocess.run([str(python), str(HERE / "build_model.py"), str(model), self._architecture], check=True)
         plugin = ["--tool-parser-plugin", str(self._plugin)] if self._plugin else []
@@ -173,8 +175,8 @@ class Server:
         while not self.healthy():
             now = time.monotonic()
             if not self.running():
-                status = self._process.returncode if self._process else None
-                raise ServerError(f"The server died (status {status}). From {self.log}:\n{tail(self.log)}")
+                status = self._process.returncode if self._process else 0
+                raise ServerError(f"The server {how_it_ended(status)}. From {self.log}:\n{tail(self.log)}")
             if now - begin > START_TIMEOUT:
                 raise ServerError(
                     f"The server was not up after {START_TIMEOUT:.0f} s. From {self.log}:\n{tail(self.log)}"
@@ -249,11 +251,7 @@ def read_sse(raw: bytes) -> list[Any]:
 
 def main() -> int:
     """Serve until Ctrl-C or a TERM signal."""
-    arguments = argparse.ArgumentParser(description="Serve the tiny scripted model on the CPU.", allow_abbrev=False)
-    arguments.add_argument("--port", type=int, default=8000)
-    arguments.add_argument("--parser", default="lfm2_fixed", choices=["lfm2_fixed", "llama4_pythonic_fixed", "lfm2"])
-    arguments.add_argument("--log", type=Path)
-    options, flags = arguments.parse_known_args()
+    options = server_options(sys.argv[1:])
 
     def say(sentence: str) -> None:
         print(f"[serve] {sentence}", flush=True)
@@ -266,9 +264,9 @@ def main() -> int:
     server = Server(
         options.parser,
         plugin=plugin,
-        flags=flags,
+        flags=options.flags,
         port=options.port,
-        log=options.log,
+        log=Path(options.log) if options.log else None,
         environment={"SCRIPTED_ECHO": "1"},
         say=say,
     )
@@ -279,7 +277,7 @@ def main() -> int:
             print(EXAMPLE.format(url=server.url), flush=True)
             say("Ctrl-C stops it.")
             status = server.wait()
-            say(f"the server ended (status {status}). From its log:\n{tail(server.log)}")
+            say(f"the server {how_it_ended(status)}. From its log:\n{tail(server.log)}")
             return 1
     except ServerError as error:
         say(f"error: {error}")
@@ -289,14 +287,15 @@ def main() -> int:
         return 0
 
 
+# Flush left: the line that ends a here-document must stand at its beginning when this is pasted.
 EXAMPLE = r"""
-  curl -N {url}/v1/chat/completions -H 'Content-Type: application/json' -d @- <<'EOF'
-  {{"model": "tiny", "stream": true, "tool_choice": "auto",
-   "messages": [{{"role": "user", "content":
-     "<|tool_call_start|>[write(path=\"a.json\", content=\"{{\\\"a\\\": [1, 2.5]}}\")]<|tool_call_end|>"}}],
-   "tools": [{{"type": "function", "function": {{"name": "write", "parameters": {{"type": "object",
-     "properties": {{"path": {{"type": "string"}}, "content": {{"type": "string"}}}}}}}}}}]}}
-  EOF
+curl -N {url}/v1/chat/completions -H 'Content-Type: application/json' -d @- <<'EOF'
+{{"model": "tiny", "stream": true, "tool_choice": "auto",
+ "messages": [{{"role": "user", "content":
+   "<|tool_call_start|>[write(path=\"a.json\", content=\"{{\\\"a\\\": [1, 2.5]}}\")]<|tool_call_end|>"}}],
+ "tools": [{{"type": "function", "function": {{"name": "write", "parameters": {{"type": "object",
+   "properties": {{"path": {{"type": "string"}}, "content": {{"type": "string"}}}}}}}}}}]}}
+EOF
 """
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""The lexicon: every lexical fact of calls written as Python, each once, with the clause it comes from.
+
+Nothing here reads or decides: readers compile what they need from these.  Facts about the sentinels
+around calls are in ``dialects``.
+"""
+
+from __future__ import annotations
+
+import keyword
+
+# ---- layout (contract §5: trailing commas, blanks, continuations and comments between tokens) ----
+
+BLANKS = " \t\f\r\n"
+"""What may stand between two tokens.  Python has no vertical tab here, and neither have we."""
+NEWLINES = "\r\n"
+"""Python ends a line at each of these, and at both together."""
+
+# ---- brackets ----
+
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
+"""The closing bracket by its opening one."""
+MAX_DEPTH = 200
+"""Levels of nesting in one call (L7).  CPython's own parser gives up at about the same depth."""
+
+# ---- names (contract §5: dotted, hyphenated, with ``/`` or ``:``, keywords, leading digits) ----
+
+NAME_PUNCTUATION = ".:/-"
+"""What may stand inside a name, beside what Python allows; never at either end."""
+NAME_CHARACTERS = r"\w.:/\-\u0080-\U0010ffff"
+"""What a name is made of, as a set in a pattern: the same characters first and later, so that a name may be
+cut anywhere.  Whether the whole is a name is asked afterwards (``cursor.is_name``)."""
+
+# ---- strings (contract §4) ----
+
+QUOTES = ("'", '"')
+PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
+"""Prefixes of literals that have a value, in lower case."""
+NO_TEXT_PREFIXES = frozenset(["b", "br", "rb", "t", "tr", "rt"])
+"""Prefixes of Python's literals that are no text: bytes, and templates (3.14).  They have no JSON form."""
+LONGEST_PREFIX = 2
+
+SIMPLE_ESCAPES = {
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+}  # fmt: skip
+"""A backslash and one of these characters stand for one character."""
+JSON_SAME_ESCAPES = r"\"bfnrt"
+"""Those that JSON reads as Python does, and that ``json.dumps`` writes the same way."""
+HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
+"""Hexadecimal digits after ``\\x``, ``\\u``, ``\\U``: exactly so many, or Python refuses the literal."""
+OCTAL_DIGITS = "01234567"
+LONGEST_CHARACTER_NAME = 100
+"""Characters of ``{NAME}`` in ``\\N{NAME}``, with the braces: 88 in Unicode 15, and names are not made longer."""
+
+# ---- constants (contract §4: Python's and JSON's) ----
+
+CONSTANTS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+    "true": "true",
+    "false": "false",
+    "null": "null",
+}
+"""JSON text by the name in the source."""
+
+# ---- numbers ----
+
+DIGITS = "0123456789"
+SIGNS = "+-"
+MAX_DIGITS = 4000
+"""Of one number (L7).  Integers are converted between bases, which is not linear; CPython itself stops at 4,300."""
+
+# ---- expressions: what Python writes around literals that are none (contract §3) ----
+
+BINARY_OPERATORS = r"\*\*?|//?|<<|>>|[<>=!]=|[-+%@&|^<>]"
+"""A pattern of the symbols between two operands."""
+NO_STRING_OPERATORS = frozenset(["**", "*", "//", "/", "-", "@", "<<", ">>", "&", "|", "^"])
+"""Those that Python refuses between two strings.  There they are no expression that a program could mean, while
+``'use '-' as a separator'`` is what models write (contract §4).  ``"ab" * 3`` is one."""
+UNARY_SYMBOLS = "+-~"
+KEYWORDS = frozenset(keyword.kwlist) - frozenset(CONSTANTS)
+"""Python's keywords, less the constants: none of them is an operand."""
