@@ -322,9 +322,14 @@ def _evaluated(validator: Any, instance: Any, schema: Any) -> set[Any]:
                 known |= _valid(validator, schema[keyword], {index: instance[index] for index in everything - known})
         if "contains" in schema and "prefixItems" in validator.VALIDATORS:  # not before 2020-12
             known |= _valid(validator, schema["contains"], dict(enumerate(instance)))
-    for keyword in ("$ref", "$dynamicRef"):
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if isinstance(schema.get(keyword), str):
-            target = validator._resolver.lookup(schema[keyword])
+            if keyword == "$recursiveRef":  # 2019-09
+                from referencing.jsonschema import lookup_recursive_ref
+
+                target = lookup_recursive_ref(validator._resolver)
+            else:
+                target = validator._resolver.lookup(schema[keyword])
             inner = validator.evolve(schema=target.contents, _resolver=target.resolver)
             known |= _evaluated(inner, instance, target.contents)
     applied = [part for keyword in _IN_PLACE for part in schema.get(keyword, ())]
