@@ -1,9 +1,13 @@
-"""The vLLM plugin: registers ``lfm2_fixed`` and ``llama4_pythonic_fixed`` for ``--tool-call-parser``.
+"""The vLLM plugin: registers the tool parsers (``--tool-call-parser lfm2_fixed``, ``llama4_pythonic_fixed``,
+one for each dialect) and the reasoning parser (``--reasoning-parser lfm2_fixed``).
 
 It can be loaded by the path of this file (``--tool-parser-plugin .../lfm2_fixed/parser.py``, from
 a checkout or from site-packages), by its module name (``--tool-parser-plugin lfm2_fixed.parser``,
 vLLM 0.30 and newer), or, once the package is installed, by vLLM itself through the entry point in
 :mod:`lfm2_fixed.plugin`.  Each way registers the same classes, also when done again.
+
+The reasoning parser is needed in the engine's process, too, which knows nothing of a tool parser's plugin:
+by path or by module name, give the same to ``--reasoning-parser-plugin``.
 """
 
 from __future__ import annotations
@@ -44,15 +48,16 @@ if __name__ != f"{_PACKAGE}.parser":
     _find_package(Path(__file__).resolve().parent)
 
 # Absolute imports: a lone file has no package to be relative to.
-from lfm2_fixed.plugin import (  # noqa: E402
-    PARSERS,
-    parsers,
-    register,
-)
-from lfm2_fixed.plugin.compat import ToolParserManager  # noqa: E402
-from lfm2_fixed.plugin.parsers import Lfm2FixedToolParser, Llama4PythonicFixedToolParser  # noqa: E402
+from lfm2_fixed.plugin import REASONING_PARSER, register  # noqa: E402
+from lfm2_fixed.plugin.compat import ReasoningParserManager, ToolParserManager  # noqa: E402
+from lfm2_fixed.plugin.parsers import PARSERS  # noqa: E402
+from lfm2_fixed.plugin.reasoning import Lfm2FixedReasoningParser  # noqa: E402
 
-__all__ = ["Lfm2FixedToolParser", "Llama4PythonicFixedToolParser", "register"]
+Lfm2FixedToolParser = PARSERS["lfm2_fixed"]
+Llama4PythonicFixedToolParser = PARSERS["llama4_pythonic_fixed"]
 
-for _name, _class_name in PARSERS.items():
-    ToolParserManager.register_module(_name, force=True, module=getattr(parsers, _class_name))
+__all__ = ["Lfm2FixedReasoningParser", "Lfm2FixedToolParser", "Llama4PythonicFixedToolParser", "register"]
+
+for _name, _parser in PARSERS.items():
+    ToolParserManager.register_module(_name, force=True, module=_parser)
+ReasoningParserManager.register_module(REASONING_PARSER, force=True, module=Lfm2FixedReasoningParser)

@@ -23,22 +23,14 @@ One pass over the text, whatever the pieces are; the time for a piece depends on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
-from .sentinels import Sentinels
-from .writer import BLANKS
+from .sentinels import markup
+from .tokens import BLANKS
 
 OPEN, CLOSE = "<think>", "</think>"
 """The tags of LFM2.5, Qwen 3, DeepSeek R1, OLMo 3 and the models made after them."""
 
-_QUOTES = frozenset("\"'`")
-
 _START, _INSIDE, _SAID = range(3)
-
-
-@lru_cache(maxsize=16)  # a process knows one or two sets of markers
-def _ends(markers: tuple[str, ...]) -> Sentinels:
-    return Sentinels((CLOSE, *markers))
 
 
 class ReasoningSplitter:
@@ -57,7 +49,7 @@ class ReasoningSplitter:
     __slots__ = ("_ends", "_state", "_next", "_trim", "_held", "_blanks", "_last", "_begun")
 
     def __init__(self, markers: Iterable[str] = (), *, inside: bool = False, trim: bool = False) -> None:
-        self._ends = _ends(tuple(markers))
+        self._ends = markup(tuple(markers), (CLOSE,))
         self._state = _START
         self._next = _INSIDE if inside else _SAID  # what a turn is that does not begin with the tag
         self._trim = trim
@@ -75,27 +67,22 @@ class ReasoningSplitter:
         """Read more of the turn: the reasoning and what is said that have become certain, in this order."""
         if self._state == _SAID and (self._begun or not self._trim):  # nearly always
             return "", text
-        return self._read(text, final=False)
+        text, self._held = self._held + text, ""
+        if self._state == _START:
+            text = self._read_start(text, final=False)
+        if self._state != _INSIDE:
+            return "", self._said(text)
+        thought, said = self._read_thought(text)
+        return self._thought(thought), self._said(said)
 
     def finish(self) -> tuple[str, str]:
         """The turn is over: what was held.  Nothing may be fed after this."""
-        return self._read("", final=True)
-
-    def _read(self, text: str, *, final: bool) -> tuple[str, str]:
-        text, self._held = self._held + text, ""
+        held, self._held = self._held, ""
         if self._state == _START:
-            text = self._read_start(text, final)
-        reasoning = ""
-        if self._state == _INSIDE:
-            reasoning, text = self._read_thought(text, final)
-            if self._trim:
-                reasoning = self._trimmed_thought(reasoning)
-        if self._state == _SAID and self._trim and not self._begun:
-            text = text.lstrip(BLANKS)
-            self._begun = bool(text)
-        return reasoning, text
+            held = self._read_start(held, final=True)
+        return (self._thought(held), "") if self._state == _INSIDE else ("", self._said(held))
 
-    def _read_start(self, text: str, final: bool) -> str:
+    def _read_start(self, text: str, *, final: bool) -> str:
         """Find out how the turn begins; returns the text to go on with."""
         body = text.lstrip(BLANKS)
         if len(body) < len(text):
@@ -114,35 +101,35 @@ class ReasoningSplitter:
         self._blanks.clear()
         return text
 
-    def _read_thought(self, text: str, final: bool) -> tuple[str, str]:
+    def _read_thought(self, text: str) -> tuple[str, str]:
         """The thought's part of ``text``, and what is said after it."""
         start = 0
         while True:
-            found, stop = self._ends.find(text, start, final)
-            if found is None:
-                thought, self._held = text[:stop], text[stop:]
-                break
-            if found[0] == CLOSE:
-                return self._end(text[:stop], text[found.end() :])
+            found, stop = self._ends.find(text, start, final=False)
             before = text[stop - 1] if stop else self._last
-            if before not in _QUOTES:
-                return self._end(text[:stop], text[stop:])
-            if found.end() == len(text) and not final:  # the character behind decides
+            quoted = found and self._ends.is_quoted(found, before, final=False)
+            if found is None or quoted is None:
+                # What is held then is part of the thought, should the text end here: a cut thought is a thought.
                 thought, self._held = text[:stop], text[stop:]
-                break
-            if text[found.end() : found.end() + 1] != before:
-                return self._end(text[:stop], text[stop:])
+                if thought:
+                    self._last = thought[-1]
+                return thought, ""
+            if not quoted:
+                self._state = _SAID
+                return text[:stop], text[found.end() if found[0] == CLOSE else stop :]
             start = found.end()
-        if thought:
-            self._last = thought[-1]
-        return thought, ""
 
-    def _end(self, thought: str, said: str) -> tuple[str, str]:
-        self._state = _SAID
-        return thought, said
+    def _said(self, said: str) -> str:
+        """``said``, the next piece of it, less the blanks that may stand beside a tag."""
+        if self._trim and not self._begun:
+            said = said.lstrip(BLANKS)
+            self._begun = bool(said)
+        return said
 
-    def _trimmed_thought(self, thought: str) -> str:
+    def _thought(self, thought: str) -> str:
         """``thought``, the next piece of it, less the blanks that may stand beside a tag."""
+        if not self._trim:
+            return thought
         if not self._begun:
             thought = thought.lstrip(BLANKS)
         body = thought.rstrip(BLANKS)

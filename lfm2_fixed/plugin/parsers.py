@@ -1,7 +1,7 @@
-"""The two vLLM tool parsers: what the serving layer asks for, answered by :class:`PythonicStream`.
+"""vLLM's tool parsers: what the serving layer asks for, answered by :class:`PythonicStream`.
 
-A parser instance serves one stream.  ``extract_tool_calls`` keeps nothing, since vLLM may reuse
-an instance for several whole texts.  Importing this module needs vLLM.
+There is one for each dialect of the table.  A parser instance serves one stream.  ``extract_tool_calls`` keeps
+nothing, since vLLM may reuse an instance for several whole texts.  Importing this module needs vLLM.
 """
 
 from __future__ import annotations
@@ -9,32 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
-from uuid import uuid4
 
-from ..core.dialects import DIALECTS
-from ..core.events import ArgumentsDelta, CallStart, Content, Event
+from ..core.dialects import DIALECTS, Dialect
 from ..core.sentinels import PlainText
 from ..core.stream import PythonicStream, parse
+from . import class_name, patches
 from .compat import (
     DeltaMessage,
     ExtractedToolCallInformation,
     FunctionCall,
     ToolCall,
     ToolParser,
-    arguments_delta,
-    content_delta,
-    declared_tools,
-    delta,
-    first_delta,
-    remember_first,
-    show_log,
-    show_sentinels,
-    special_tokens_shown,
-    special_tokens_wanted,
-    structural_tag,
-    structural_tag_model,
-    vocabulary,
 )
+from .constrained import show_sentinels, structural_tag, structural_tag_model
+from .log import announce, show_log
+from .messages import content_delta, message
+from .request import forbids_calls, special_tokens_shown, special_tokens_wanted
+from .vocabulary import vocabulary
 
 STREAM_VARIABLE = "LFM2_FIXED_STREAM"
 """The environment variable that says when calls are sent: ``delta`` (default) or ``call``."""
@@ -53,16 +44,19 @@ def _stream_mode() -> Literal["delta", "call"]:
 
 
 class PythonicToolParser(ToolParser):  # type: ignore[misc]
-    """What the two dialects share."""
+    """What all dialects share."""
 
     engine_based_streaming = True  # the only way to be told that a stream ends
     supports_required_and_named = False  # native calls there too, no forced JSON
 
     dialect: str
     needs_sentinels: bool
+    _thought_before: str | None = None
+    """The dialect, if answers may begin with a thought that a reasoning parser of this package reads."""
 
     def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None) -> None:
         super().__init__(tokenizer, tools)
+        announce()
         dialect = DIALECTS[self.dialect]
         known = vocabulary(tokenizer, self.dialect)
         found = dict(known.sentinels)
@@ -73,12 +67,16 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
             )
         self._mode = _stream_mode()
         self._special = known.special
-        self._declared = declared_tools(tools)
+        self._declared = tools  # in any shape; vLLM's own attribute has those of its classes only
         self.structural_tag_model = structural_tag_model(self.dialect, known.sentinels)
         self._single_call_model = structural_tag_model(self.dialect, known.sentinels, single=True)
         self._reset()
 
     # --- before generation
+
+    def follows(self, reasoning_parser: Any) -> None:
+        """The text comes from this reasoning parser (None: from the model), which may find a thought first."""
+        self._thought_before = self.dialect if getattr(reasoning_parser, "may_begin_with_thought", False) else None
 
     def adjust_request(self, request: Any) -> Any:
         """Make the sentinels visible to this parser.  Never forces JSON on the model."""
@@ -87,26 +85,24 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
 
     def get_structural_tag(self, request: Any, **options: Any) -> Any:
         """The grammar of this model's own call format, where the request asks for constrained calls."""
-        return structural_tag(super().get_structural_tag, request, self._single_call_model, **options)
+        base = super().get_structural_tag
+        return structural_tag(base, request, self._single_call_model, self._thought_before, **options)
 
     # --- whole texts
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
         """The calls and the content of a whole text."""
-        if _forbids_calls(request):
+        if forbids_calls(request):
             text = self._plain_text(request)
             content = text.feed(model_output) + text.finish()
             return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=content)
-        result = parse(
-            model_output, self.dialect, self._tools(request), special_tokens=self._special_tokens(request)
-        )
+        result = parse(model_output, self.dialect, self._tools(request), special_tokens=self._special_tokens(request))
         calls = [
             ToolCall(type="function", function=FunctionCall(name=call.name, arguments=call.arguments))
             for call in result.calls
         ]
         return ExtractedToolCallInformation(
-            # Where it is False, vLLM may return the raw text in place of the content.
-            tools_called=bool(calls) or result.content != model_output,
+            tools_called=bool(calls),
             tool_calls=calls,
             content=result.content or None,
         )
@@ -141,7 +137,7 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
 
     def _start(self, request: Any) -> Callable[[str], DeltaMessage | None]:
         """Begin a stream: choose what reads it."""
-        if _forbids_calls(request):
+        if forbids_calls(request):
             text = self._plain_text(request)
 
             def feed(piece: str) -> DeltaMessage | None:
@@ -160,10 +156,10 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
             read = stream.feed
 
             def feed(piece: str) -> DeltaMessage | None:
-                return _message(events) if (events := read(piece)) else None
+                return message(events) if (events := read(piece)) else None
 
             def finish() -> DeltaMessage | None:
-                return _message(events) if (events := stream.finish()) else None
+                return message(events) if (events := stream.finish()) else None
 
         self._feed, self._finish = feed, finish
         return feed
@@ -171,63 +167,37 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
     # --- what both need to know of the request
 
     def _plain_text(self, request: Any) -> PlainText:
+        """The text of an answer without calls: contract 7, ``tool_choice="none"``."""
+        if special_tokens_wanted(request):
+            return PlainText(())  # whoever asks for special tokens in so many words gets the markers, too
         dialect = DIALECTS[self.dialect]
         # Special tokens are in the text if another parser let them through; as ordinary text they stay.
-        special = self._special_tokens(request) if special_tokens_shown(request) else ()
+        special = self._special if special_tokens_shown(request) else ()
         return PlainText((dialect.start, *dialect.ends, *special))
 
-    def _tools(self, request: Any) -> list[Any]:
-        return self._declared or declared_tools(getattr(request, "tools", None))
+    def _tools(self, request: Any) -> Any:
+        return self._declared or getattr(request, "tools", None)
 
     def _special_tokens(self, request: Any) -> tuple[str, ...]:
         return () if special_tokens_wanted(request) else self._special
 
 
-remember_first(PythonicToolParser)
+patches.apply(tool_parser=PythonicToolParser)
 
 
-class Lfm2FixedToolParser(PythonicToolParser):
-    """LiquidAI LFM2 and LFM2.5: ``<|tool_call_start|>[f(a=1)]<|tool_call_end|>``."""
-
-    dialect = "lfm2"
-    needs_sentinels = True
-
-
-class Llama4PythonicFixedToolParser(PythonicToolParser):
-    """Llama 4: ``[f(a=1)]``, or between ``<|python_start|>`` and ``<|python_end|>``."""
-
-    dialect = "llama4"
-    needs_sentinels = False  # bare lists need none
+def _for(dialect: Dialect) -> type[PythonicToolParser]:
+    fields = {
+        "__doc__": f"The tool parser ``{dialect.parser}``.",
+        "__module__": __name__,
+        "dialect": dialect.name,
+        "needs_sentinels": not dialect.bare_lists,  # bare lists need none
+    }
+    return type(class_name(dialect.parser), (PythonicToolParser,), fields)
 
 
-def _forbids_calls(request: Any) -> bool:
-    # Also every request without tools: that is vLLM's default for them.
-    return getattr(request, "tool_choice", None) == "none"
+PARSERS = {dialect.parser: _for(dialect) for dialect in DIALECTS.values()}
+"""The classes by the names for ``--tool-call-parser``."""
 
-
-def _message(events: Sequence[Event]) -> DeltaMessage | None:
-    """The delta that says what ``events`` say, with one entry for each call; None if nothing."""
-    if len(events) == 1:  # nearly always
-        event = events[0]
-        if type(event) is ArgumentsDelta:
-            return delta("", [arguments_delta(event.index, event.text)])
-        return content_delta(event.text) if type(event) is Content else None
-    content: list[str] = []
-    names: dict[int, str] = {}
-    arguments: dict[int, list[str]] = {}
-    for event in events:
-        if type(event) is ArgumentsDelta:
-            arguments.setdefault(event.index, []).append(event.text)
-        elif type(event) is Content:
-            content.append(event.text)
-        elif type(event) is CallStart:
-            names[event.index] = event.name
-    calls = [
-        first_delta(index, f"chatcmpl-tool-{uuid4().hex}", names[index], "".join(pieces))
-        if index in names
-        else arguments_delta(index, "".join(pieces))
-        for index, pieces in arguments.items()
-    ]
-    if calls:
-        return delta("".join(content), calls)
-    return content_delta("".join(content)) if content else None
+# vLLM looks for the classes in this module by their names.
+globals().update({parser.__name__: parser for parser in PARSERS.values()})
+announce()

@@ -109,9 +109,20 @@ class Turn:
     """Every delta as it goes over the wire."""
 
 
-def whole(text: str, request: Any, dialect: str = "lfm2", reasoning: str | None = None) -> Turn:
+PROMPT = (0,)
+"""The ids of a prompt that says nothing."""
+
+
+def whole(
+    text: str, request: Any, dialect: str = "lfm2", reasoning: str | None = None, *, prompt: Sequence[int] = PROMPT
+) -> Turn:
     """Not streamed."""
-    thoughts, content, calls = parser(dialect, request, reasoning).parse(text, request, enable_auto_tools=True)
+    one = parser(dialect, request, reasoning)
+    # As the Chat endpoint does it: before the answer is generated, and, in newer versions, behind it.
+    one.is_reasoning_end(list(prompt))
+    if hasattr(one, "set_prompt_token_ids"):
+        one.set_prompt_token_ids(list(prompt))
+    thoughts, content, calls = one.parse(text, request, enable_auto_tools=True)
     calls = calls or []
     return Turn(
         content=content or "",
@@ -122,7 +133,13 @@ def whole(text: str, request: Any, dialect: str = "lfm2", reasoning: str | None 
 
 
 def streamed(
-    pieces: Iterable[str], request: Any, dialect: str = "lfm2", reasoning: str | None = None, *, finish: bool = True
+    pieces: Iterable[str],
+    request: Any,
+    dialect: str = "lfm2",
+    reasoning: str | None = None,
+    *,
+    finish: bool = True,
+    prompt: Sequence[int] = PROMPT,
 ) -> Turn:
     """Streamed; the wire's rules are checked on every delta."""
     one = parser(dialect, request, reasoning)
@@ -133,7 +150,7 @@ def streamed(
         last = finish and number == len(pieces) - 1
         # Only reasoning parsers look at the ids.
         ids = encode(piece, add_special_tokens=False) if reasoning else [1]
-        message = one.parse_delta(piece, ids, request, prompt_token_ids=[0], finished=last)
+        message = one.parse_delta(piece, ids, request, prompt_token_ids=list(prompt), finished=last)
         if message is not None:
             take(turn, json.loads(message.model_dump_json(exclude_unset=True)))
     return turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -117,21 +118,24 @@ def test_built_deltas_equal_validated_ones() -> None:
     from vllm.tool_parsers.abstract_tool_parser import DeltaMessage
     from vllm.tool_parsers.utils import DeltaFunctionCall, DeltaToolCall
 
-    from lfm2_fixed.plugin import compat as vllm_compat
+    from lfm2_fixed.plugin import messages
 
-    first = DeltaToolCall(
-        id="i", type="function", index=3, function=DeltaFunctionCall(name="f", arguments='{"a": 1')
-    )
+    first = DeltaToolCall(id="i", type="function", index=3, function=DeltaFunctionCall(name="f", arguments='{"a": 1'))
     later = DeltaToolCall(index=3, function=DeltaFunctionCall(arguments="}"))
     pairs = [
-        (vllm_compat.content_delta("text"), DeltaMessage(content="text")),
-        (vllm_compat.delta("", [vllm_compat.first_delta(3, "i", "f", '{"a": 1')]), DeltaMessage(tool_calls=[first])),
+        (messages.content_delta("text"), DeltaMessage(content="text")),
+        (messages.delta("", [messages.first_delta(3, "i", "f", '{"a": 1')]), DeltaMessage(tool_calls=[first])),
         (
-            vllm_compat.delta("text", [vllm_compat.arguments_delta(3, "}")]),
+            messages.delta("text", [messages.arguments_delta(3, "}")]),
             DeltaMessage(content="text", tool_calls=[later]),
         ),
+        (messages.reasoning_delta("hm", ""), DeltaMessage(reasoning="hm")),
+        (messages.reasoning_delta("hm", "text"), DeltaMessage(reasoning="hm", content="text")),
+        (messages.reasoning_delta("", "text"), DeltaMessage(content="text")),
     ]
+    assert messages.reasoning_delta("", "") is None
     for ours, theirs in pairs:
+        assert ours is not None
         assert ours == theirs
         for options in ({}, {"exclude_unset": True}, {"exclude_none": True}):
             assert json.loads(ours.model_dump_json(**options)) == json.loads(theirs.model_dump_json(**options))
@@ -195,6 +199,79 @@ def test_content_survives_where_vllm_would_return_the_raw_text() -> None:
         turn = served.whole(text, request)
         assert turn.content == content
         assert turn.calls == ([("get_weather", "{}")] if "()" in text else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        (TEXT, True),
+        (f"{S}[get_weather()]{E}", True),
+        (f"{S}[]{E}", False),
+        (f"One.{S}[get_weather(city=secret())]{E}", False),
+        (f'One.{S}[get_weather(city="Par', False),
+        ("Plain.", False),
+        ("", False),
+    ],
+)
+def test_tools_called_only_with_calls(text: str, called: bool) -> None:
+    """vLLM's own invariant.  What some versions make of the content then is mended around the tool parser."""
+    request = served.adjusted(served.chat())
+    found = served.parser(request=request).tool_parser.extract_tool_calls(text, request)
+    assert found.tools_called is called is bool(found.tool_calls)
+
+
+def test_what_becomes_of_content_without_calls_is_tried() -> None:
+    """The trial on vLLM's code tells what that code does with content found in another text."""
+    from lfm2_fixed.plugin.compat import keeps_content
+
+    served.load()
+    found = served.parser().tool_parser.extract_tool_calls("", served.chat())
+    for reasoning in (None, "qwen3", "deepseek_r1", "lfm2_fixed"):
+        one = served.parser(reasoning=reasoning)
+        one.tool_parser.extract_tool_calls = lambda text, request: type(found)(
+            tools_called=False, tool_calls=[], content="content"
+        )
+        _, content, _ = one.parse("<think></think>raw", served.chat(), enable_auto_tools=True)
+        # With an instance attribute in its place it is still this package's parser, so the content arrives anyway.
+        assert content == "content"
+        patched, one._tool_parser = one._tool_parser, type("Other", (), {"supports_required_and_named": False})()
+        one._tool_parser.extract_tool_calls = patched.extract_tool_calls
+        _, content, _ = one.parse("<think></think>raw", served.chat(), enable_auto_tools=True)
+        assert (content == "content") is keeps_content(one._engine_based)
+
+
+def tool_shapes() -> dict[str, Any]:
+    """The same tool in every shape."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    chat = {"type": "function", "function": {"name": "get_weather", "parameters": schema}}
+    flat = {"type": "function", "name": "get_weather", "parameters": schema}
+    other = {"type": "function", "function": {"name": "other", "parameters": {"type": "object"}}}
+    return {
+        "dict": [chat],
+        "flat dict": [flat],
+        "object": served.chat([chat]).tools,
+        "flat object": served.responses([chat]).tools,
+        "mixture": [other, *served.chat([other]).tools, flat],
+        "mixture of objects": [*served.responses([other]).tools, *served.chat([chat]).tools],
+        "Messages": [{"name": "get_weather", "input_schema": schema}],
+    }
+
+
+@pytest.mark.parametrize("shape", tool_shapes())
+def test_tools_in_any_shape_without_a_request(shape: str) -> None:
+    """A positional argument gets its name from the declaration, wherever that comes from."""
+    served.load()
+    text = f"{S}[get_weather('Paris')]{E}"
+    for name, tools in (("of the parser", tool_shapes()[shape]), ("of the request", None)):
+        request = None if tools else SimpleNamespace(tools=tool_shapes()[shape])
+        parser = served.ToolParserManager.get_tool_parser("lfm2_fixed")(served.tokenizer(), tools)
+        found = parser.extract_tool_calls(text, request)
+        assert [(call.function.name, call.function.arguments) for call in found.tool_calls] == CALLS[:1], name
+        said = [parser.extract_tool_calls_streaming("", char, char, [], [1], [1], request) for char in text]
+        said.append(parser.finish_streaming())
+        calls = [call for message in said if message for call in message.tool_calls]
+        assert "".join(call.function.arguments for call in calls) == CALLS[0][1], name
+        assert calls[0].function.name == "get_weather"
 
 
 def test_parallel_calls_off_keeps_the_first() -> None:

@@ -125,9 +125,7 @@ def test_switched_off(api: Any, fields: dict[str, Any], monkeypatch: pytest.Monk
 
 def test_an_output_format_is_not_overruled_by_plain_auto() -> None:
     """``parallel_tool_calls=false`` alone does not take the client's response format away."""
-    request = served.chat(
-        [WEATHER], parallel_tool_calls=False, response_format={"type": "json_object"}
-    )
+    request = served.chat([WEATHER], parallel_tool_calls=False, response_format={"type": "json_object"})
     request = served.adjusted(request)
     assert request.response_format is not None
     assert request.structured_outputs is None

@@ -22,6 +22,7 @@ VLLM = Path(vllm.__file__).parent.parent
 TAKES_MODULES = "import_plugin" in vars(sys.modules["vllm.utils.import_utils"])
 SHOW = """
 from vllm.parser.parser_manager import ParserManager
+from vllm.reasoning import ReasoningParserManager
 from vllm.tool_parsers import ToolParserManager
 for name in ("lfm2_fixed", "llama4_pythonic_fixed"):
     parser = ToolParserManager.get_tool_parser(name)
@@ -29,6 +30,9 @@ for name in ("lfm2_fixed", "llama4_pythonic_fixed"):
     assert ParserManager.get_parser(tool_parser_name=name, enable_auto_tools=True).tool_parser_cls is parser
     import sys
     print(parser.__module__, parser.__name__, sys.modules[parser.__module__].__file__)
+parser = ReasoningParserManager.get_reasoning_parser("lfm2_fixed")
+assert ParserManager.get_parser(reasoning_parser_name="lfm2_fixed").reasoning_parser_cls is parser
+print(parser.__module__, parser.__name__, sys.modules[parser.__module__].__file__)
 """
 
 
@@ -64,14 +68,15 @@ def copied(tmp_path: Path) -> Path:
 
 def shown(result: subprocess.CompletedProcess[str]) -> list[str]:
     assert result.returncode == 0, result.stdout + result.stderr
-    return [line for line in result.stdout.splitlines() if "FixedToolParser" in line]
+    return [line for line in result.stdout.splitlines() if re.search("Fixed(Tool|Reasoning)Parser", line)]
 
 
 def lines_of(package: Path) -> list[str]:
-    file = package / "plugin" / "parsers.py"
+    plugin = package / "plugin"
     return [
-        f"lfm2_fixed.plugin.parsers Lfm2FixedToolParser {file}",
-        f"lfm2_fixed.plugin.parsers Llama4PythonicFixedToolParser {file}",
+        f"lfm2_fixed.plugin.parsers Lfm2FixedToolParser {plugin / 'parsers.py'}",
+        f"lfm2_fixed.plugin.parsers Llama4PythonicFixedToolParser {plugin / 'parsers.py'}",
+        f"lfm2_fixed.plugin.reasoning Lfm2FixedReasoningParser {plugin / 'reasoning.py'}",
     ]
 
 
@@ -84,6 +89,20 @@ def test_by_path_where_the_package_cannot_be_imported(tmp_path: Path) -> None:
     first = ToolParserManager.get_tool_parser("lfm2_fixed")
     ToolParserManager.import_tool_parser("a checkout/lfm2_fixed/parser.py")
     assert ToolParserManager.get_tool_parser("lfm2_fixed") is first
+    """
+    result = python(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
+    assert shown(result) == lines_of(package)
+
+
+def test_by_path_as_a_reasoning_parser(tmp_path: Path) -> None:
+    """``--reasoning-parser-plugin``: what the engine's process loads, where no tool parser is asked for."""
+    package = copied(tmp_path)
+    code = f"""
+    from vllm.reasoning import ReasoningParserManager
+    ReasoningParserManager.import_reasoning_parser({str(package / "parser.py")!r})
+    first = ReasoningParserManager.get_reasoning_parser("lfm2_fixed")
+    ReasoningParserManager.import_reasoning_parser({str(package / "parser.py")!r})
+    assert ReasoningParserManager.get_reasoning_parser("lfm2_fixed") is first
     """
     result = python(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
     assert shown(result) == lines_of(package)
@@ -128,7 +147,9 @@ def test_by_entry_point_after_installation(tmp_path: Path) -> None:
     import os, sys
     from vllm.plugins import load_general_plugins
     load_general_plugins()
-    assert "lfm2_fixed.plugin" in sys.modules and "lfm2_fixed.plugin.parsers" not in sys.modules
+    assert "lfm2_fixed.plugin" in sys.modules
+    heavy = {name for name in sys.modules if name.startswith("lfm2_fixed.plugin.")}
+    assert not heavy, "every process of a server runs this"
     """
     result = python(textwrap.dedent(code) + SHOW, site, cwd=tmp_path)
     assert shown(result) == lines_of(site / "lfm2_fixed")
@@ -174,35 +195,54 @@ def test_without_vllm(tmp_path: Path) -> None:
     )
 
 
-def old_vllm(tmp_path: Path) -> Path:
-    """A vLLM from before there was ``vllm.tool_parsers``."""
-    package = tmp_path / "old" / "vllm"
+def other_vllm(tmp_path: Path, version: str) -> Path:
+    """A vLLM that has no ``vllm.tool_parsers``: not yet, or no more."""
+    package = tmp_path / "other" / "vllm"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("__version__ = '0.9.2'\n")
+    (package / "__init__.py").write_text(f"__version__ = {version!r}\n")
     (package / "envs.py").touch()
     return package.parent
 
 
-def test_with_an_old_vllm(tmp_path: Path) -> None:
-    result = python("import lfm2_fixed.parser", old_vllm(tmp_path), PACKAGE.parent, cwd=tmp_path)
+OTHERS = pytest.mark.parametrize(
+    ("version", "sentence"),
+    [
+        (
+            "0.9.2",
+            r"lfm2_fixed needs vLLM 0\.26\.0 or newer, complete with its dependencies, but this vLLM \(0\.9\.2\) "
+            r"lacks something \(.+\): upgrade vLLM\.",
+        ),
+        (
+            "0.26.0.post1",
+            r"lfm2_fixed needs vLLM 0\.26\.0 or newer, complete with its dependencies, but this vLLM "
+            r"\(0\.26\.0\.post1\) lacks something \(.+\): reinstall vLLM\.",
+        ),
+        (
+            "1.2.0rc1",
+            r"This lfm2_fixed knows vLLM 0\.26\.0 to 0\.33\.0, and this newer vLLM \(1\.2\.0rc1\) lacks something "
+            r"that it uses \(.+\): upgrade lfm2_fixed, or use vLLM 0\.33\.0\.",
+        ),
+        ("dev", r"lfm2_fixed needs .+ this vLLM \(dev\) lacks something \(.+\): reinstall vLLM\."),
+    ],
+)
+
+
+@OTHERS
+def test_with_another_vllm(tmp_path: Path, version: str, sentence: str) -> None:
+    result = python("import lfm2_fixed.parser", other_vllm(tmp_path, version), PACKAGE.parent, cwd=tmp_path)
     last = result.stderr.splitlines()[-1]
     assert result.returncode == 1
-    assert re.fullmatch(
-        r"ImportError: lfm2_fixed needs vLLM 0\.26\.0 or newer, complete with its dependencies, but this vLLM "
-        r"\(0\.9\.2\) lacks something \(.+\): upgrade or reinstall vLLM\.",
-        last,
-    )
+    assert re.fullmatch("ImportError: " + sentence, last)
 
 
-def test_an_old_vllm_still_starts(tmp_path: Path) -> None:
+@OTHERS
+def test_another_vllm_still_starts(tmp_path: Path, version: str, sentence: str) -> None:
     """The entry point must not break a server that uses other parsers."""
     code = "import lfm2_fixed.plugin; lfm2_fixed.plugin.register(); print('started')"
-    result = python(code, old_vllm(tmp_path), PACKAGE.parent, cwd=tmp_path)
+    result = python(code, other_vllm(tmp_path, version), PACKAGE.parent, cwd=tmp_path)
     assert result.stdout == "started\n"
     [line] = result.stderr.splitlines()
-    assert line.endswith(
-        "lfm2_fixed needs vLLM 0.26.0 or newer, so its tool parsers are not available here: upgrade vLLM."
-    )
+    assert re.search("The parsers of lfm2_fixed are not available: " + sentence + "$", line)
 
 
 def refusal(make: Any) -> str:
@@ -234,6 +274,31 @@ def test_a_wrong_stream_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setenv("LFM2_FIXED_STREAM", "")
     served.parser()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_one_line_says_what_was_loaded(tmp_path: Path, late: bool) -> None:
+    """Once in a process, also where the plugin is loaded before vLLM configures its log (``late``), and again."""
+    configure = "import vllm.logger; vllm.logger._configure_vllm_root_logger()"
+    code = f"""
+    import logging, sys
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    {"import vllm.logger; logging.getLogger('vllm').handlers.clear()" if late else configure}
+    import served
+    for _ in range(2):
+        served.load()
+    {configure if late else ""}
+    for _ in range(2):
+        served.parser(reasoning="lfm2_fixed")
+    """
+    result = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
+    assert result.returncode == 0, result.stderr
+    [line] = [line for line in (result.stdout + result.stderr).splitlines() if "loaded in vLLM" in line]
+    assert re.search(
+        r"INFO \d\d-\d\d .*lfm2_fixed \d+\.\d+\.\d+ \(.+\) loaded in vLLM " + re.escape(vllm.__version__), line
+    )
+    quiet = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="WARNING")
+    assert "loaded in vLLM" not in quiet.stdout + quiet.stderr
 
 
 def test_a_malformed_call_is_logged_where_vllm_logs(tmp_path: Path) -> None:

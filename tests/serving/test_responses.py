@@ -74,11 +74,11 @@ def test_several_cuts(split_delta: Any) -> None:
 
 
 def test_other_deltas_are_split_as_before(split_delta: Any) -> None:
-    from lfm2_fixed.plugin import compat as vllm_compat
+    from lfm2_fixed.plugin import messages
 
-    started = vllm_compat.delta("text", [vllm_compat.first_delta(0, "i", "f", "{}")])
-    later = vllm_compat.delta("", [vllm_compat.arguments_delta(0, "1")])
-    for message in (started, vllm_compat.content_delta("x"), later):
+    started = messages.delta("text", [messages.first_delta(0, "i", "f", "{}")])
+    later = messages.delta("", [messages.arguments_delta(0, "1")])
+    for message in (started, messages.content_delta("x"), later):
         assert split_delta(message) == streaming_events.split_delta(message)
 
 

@@ -77,20 +77,30 @@ def test_none_behind_a_reasoning_parser(api: Any) -> None:
     assert contents(request, reasoning="qwen3") == {'AB[get_weather(city="Paris")]C'}
 
 
+@APIS
+@REASONING
+@pytest.mark.parametrize("tools", [True, False])
+def test_none_for_a_client_that_asks_for_special_tokens(api: Any, reasoning: str | None, tools: bool) -> None:
+    """The text as it is, markers too: what a bad parse is reported with."""
+    fields: dict[str, Any] = {} if tools else {"tools": None}
+    request = served.adjusted(api(tool_choice="none", skip_special_tokens=False, **fields), reasoning=reasoning)
+    assert contents(request, reasoning=reasoning) == {TEXT}
+
+
 def test_special_tokens_of_this_tokenizer() -> None:
     """Those that have no role count too, and sentinels never do."""
-    from lfm2_fixed.plugin import compat as vllm_compat
+    from lfm2_fixed.plugin.vocabulary import vocabulary
 
-    known = vllm_compat.vocabulary(served.tokenizer("llama4"), "llama4")
+    known = vocabulary(served.tokenizer("llama4"), "llama4")
     assert "<|fim_pre|>" in known.special
     assert not {"<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>", "<think>", ""} & set(known.special)
     assert [text for text, _ in known.sentinels] == ["<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"]
-    assert vllm_compat.vocabulary(served.tokenizer("llama4"), "llama4") is known, "looked up once"
+    assert vocabulary(served.tokenizer("llama4"), "llama4") is known, "looked up once"
 
 
 def test_special_tokens_of_a_tokenizer_that_cannot_be_remembered() -> None:
     """Any object with ``get_vocab`` will do, also one that is neither hashable nor weakly referable."""
-    from lfm2_fixed.plugin import compat as vllm_compat
+    from lfm2_fixed.plugin.vocabulary import vocabulary
 
     class Bare:
         __slots__ = ()
@@ -99,4 +109,4 @@ def test_special_tokens_of_a_tokenizer_that_cannot_be_remembered() -> None:
         def get_vocab(self) -> dict[str, int]:
             return {S: 7, E: 8}
 
-    assert vllm_compat.vocabulary(Bare(), "lfm2").sentinels == ((S, 7), (E, 8))
+    assert vocabulary(Bare(), "lfm2").sentinels == ((S, 7), (E, 8))
