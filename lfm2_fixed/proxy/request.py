@@ -54,7 +54,9 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         # Not passed on: an upstream that can read it would answer with calls that nobody here has read.
         status = 413 if isinstance(error, TooManyValues) else 400
         raise ProxyError(status, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
-    except BadJSON:
+    except BadJSON as error:
+        if gate:  # an upstream that takes it for JSON would answer with calls that nobody has checked
+            raise ProxyError(400, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
         return None
     if not isinstance(body, dict):
         return None
