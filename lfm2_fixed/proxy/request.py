@@ -92,10 +92,10 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
 
 
 def _schemas(tools: Sequence[Any]) -> SchemaTools:
-    from ..gate.schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
+    from ..gate.schemas import ToolsError, compiled_tools  # here: it needs jsonschema, which only the gate does
 
     try:
-        return Tools(tools)
+        return compiled_tools(tools)
     except ToolsError as error:
         raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
 
