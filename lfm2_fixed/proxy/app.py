@@ -187,5 +187,5 @@ class Proxy:
         async with self.upstream.send(
             exchange.method, exchange.target, exchange.headers, content, fresh=fresh
         ) as response:
-            self.origins.learn(exchange.header(b"origin"), response.headers.raw)
+            self.origins.learn(response.headers.raw)
             await pass_on(exchange, self.upstream, response)

@@ -51,6 +51,14 @@ def test_a_stream_read_here_that_is_cut_anywhere(parse: Pair, die: bool) -> None
                 is_prefix(merged)
 
 
+def test_the_last_event_needs_no_blank_line(parse: Pair) -> None:
+    for end in ("", "\n", "\r", "\n\n"):
+        script = sse(chunk(CALLS), done=False)
+        script["raw"].append(f"data: {json.dumps(chunk({}, 'stop'))}{end}")
+        merged = parse.merged(script)[0]
+        assert (merged["calls"], merged["finish_reason"]) == (WHOLE["calls"], "tool_calls")
+
+
 @pytest.mark.parametrize("kind", ["parse", "buffer"])
 def test_a_whole_answer_that_is_cut_anywhere(kind: str, parse: Pair, buffer: Pair) -> None:
     pair = parse if kind == "parse" else buffer

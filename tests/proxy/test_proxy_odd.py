@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pairs import TOOLS, chunk
 
 from lfm2_fixed.proxy import Settings, as_stream
-from lfm2_fixed.proxy.errors import ProxyError
+from lfm2_fixed.proxy.errors import ProxyError, UpstreamError
 from lfm2_fixed.proxy.modes import _translate
 from lfm2_fixed.proxy.reply import ChunkTranslator, holds_markers, translate_reply
 from lfm2_fixed.proxy.request import Request, raw_text_request, read_request, whole_reply_request
@@ -129,6 +129,12 @@ def test_requests(seed: int, gate: bool) -> None:
             assert json.loads(raw_text_request(read, kind))["tool_choice"] == "none"
         assert json.loads(whole_reply_request(read))["stream"] is False
         ChunkTranslator(read, Settings("http://x", gate=gate)).translate(chunk(TEXT[:30]))
+
+
+@pytest.mark.parametrize("said", [*ODD, *({"error": value} for value in ODD), {"message": "m"}], ids=repr)
+def test_an_error_says_something(said: Any) -> None:
+    assert UpstreamError(said).body()["error"]
+    assert UpstreamError({"message": "m"}).body() == {"error": {"message": "m"}}
 
 
 @pytest.mark.parametrize("value", ODD, ids=repr)
