@@ -6,9 +6,9 @@ PLUGIN="$HERE/lfm2_fixed/parser.py"
 
 usage() {
   cat <<'END'
-usage: ./serve.sh MODEL [flags…]   serve a model, e.g. ./serve.sh LiquidAI/LFM2.5-2.6B --port 8080
-       ./serve.sh [flags…]         serve a tiny scripted model on the CPU
-       ./serve.sh --demo [--brief] stock parser and fixed parser in two real servers, side by side
+usage: ./serve.sh MODEL [flags…]         serve a model, e.g. ./serve.sh LiquidAI/LFM2.5-2.6B --port 8080
+       ./serve.sh [options] [-- flags…]  serve a tiny scripted model on the CPU
+       ./serve.sh --demo [options]       stock parser and fixed parser in two real servers, side by side
        ./serve.sh --help
 
 MODEL  a name on the Hub or a directory. Needs vLLM 0.26.0 or newer: the `vllm` command on the PATH (or VLLM=/path/to/vllm),
@@ -16,33 +16,43 @@ MODEL  a name on the Hub or a directory. Needs vLLM 0.26.0 or newer: the `vllm` 
        --tool-call-parser llama4_pythonic_fixed; all others lfm2_fixed and, as LFM2.5 models reason first,
        --reasoning-parser qwen3. Models that do not reason (LFM2, "Instruct") are served without it;
        --no-reasoning forces that, --reasoning-parser NAME chooses another.
-flags  are handed to vLLM and come last, so they win.
+flags  are handed to vLLM and come last, so they win. (With --tool-parser-plugin of your own: vLLM 0.30 and newer die with
+       a TypeError where the path begins with ./ or ../; write lfm2_fixed/parser.py or an absolute path.)
 
-Without a MODEL nothing but Python 3.11 to 3.14 with venv is needed, no GPU: vLLM's CPU build is installed into .venv-serve
-(2.5 GB on disk; once, a few minutes) and serves a model of two tiny layers that says back what the last user message
-says, so you can send it any model output and see what a client gets. --port N: default 8000.
---demo sends the payloads of `lfm2-fixed repro` through vLLM's own parser and this one, streamed and whole, prints the
+Without a MODEL nothing but Linux and Python 3.11 to 3.14 with venv is needed, no GPU: vLLM's CPU build is installed into
+.venv-serve, once, and serves a model of two tiny layers that says back what the last user message says, so you can send
+it any model output and see what a client gets. Where a request constrains the calls (tool_choice "required", a named
+function, strict tools), what the constraint forbids is left out of it, or said otherwise.
+  --port N        default: 8000 (with --demo: a free one)
+  --parser NAME   lfm2_fixed (default), llama4_pythonic_fixed, or lfm2: vLLM's own parser, with your own payload
+  --log FILE      the server's log
+  --brief         of the demo, only the table and the sums
+The demo sends the payloads of `lfm2-fixed repro` through vLLM's own parser and this one, streamed and whole, prints the
 table and stops. Exit status 0: this one is right everywhere; 1: it is not; anything else: it could not run.
 
-Settings for the CPU venv (environment):
+What is installed takes 2 GB of disk where pip finds PyTorch's CPU build (200 MB), and 5.7 GB, 3 GB of them downloads, where
+it finds PyPI's alone, which is the CUDA build on x86 Linux and works on a CPU, too. To have the CPU build, let pip see PyTorch's
+CPU index (PIP_EXTRA_INDEX_URL; see "Get started" on PyTorch's site) or a local wheel (PIP_FIND_LINKS). It takes 2 minutes on an
+idle machine of two cores, besides the downloads; a server starts in 20 s there.
   LFM2_FIXED_SERVE_VENV   where it is (default: .venv-serve beside this script)
   PYTHON                  the interpreter it is made with
-  LFM2_FIXED_TORCH        the PyTorch to install (default: torch==2.13.0). From PyPI that is the CUDA build on x86 Linux,
-                          which works on a CPU but downloads 3 GB. To get the CPU build, let pip see PyTorch's CPU index
-                          first (PIP_EXTRA_INDEX_URL; see "Get started" on PyTorch's site) or a local wheel (PIP_FIND_LINKS).
+  LFM2_FIXED_TORCH        the PyTorch to install (default: torch==2.13.0)
 END
 }
 
 say() { echo "[serve] $*"; }
 die() { echo "[serve] error: $*" >&2; exit 2; }
 
-tiny() { # script of tests/e2e, its arguments…
-  local script="$1" venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
+tiny() { # script of serve/, its arguments…
+  local script="$1" kind=serve venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
   shift
-  "$HERE/tests/e2e/setup_venv.sh" "$venv" || exit 2
+  [ "$script" = demo.py ] && kind=demo
+  # What is wrong is said before anything is installed. (Without a Python, setup_venv.sh says what is missing.)
+  if command -v python3 >/dev/null; then python3 "$HERE/serve/serve_options.py" "$kind" "$@" || exit 2; fi
+  "$HERE/serve/setup_venv.sh" "$venv" || exit 2
   # Exec: signals reach the script, which stops the server it started.
   LFM2_FIXED_SERVE_VENV="$venv" PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 \
-    exec "$venv/bin/python" "$HERE/tests/e2e/$script" "$@"
+    exec "$venv/bin/python" "$HERE/serve/$script" "$@"
 }
 
 # Whether the model is a Llama 4: by its configuration if it is a directory, else by its name.

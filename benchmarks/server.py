@@ -3,7 +3,7 @@
     python -m benchmarks.server [--size 64] [--stock lfm2] [--json FILE]
 
 Starts two vLLM servers one after the other, on the CPU with the tiny scripted model of
-``tests/e2e`` (its venv: ``LFM2_FIXED_SERVE_VENV``, made by ``tests/e2e/setup_venv.sh``): one with
+``serve/`` (its venv: ``LFM2_FIXED_SERVE_VENV``, made by ``serve/setup_venv.sh``): one with
 vLLM's own parser, one with this one.  The same long call is streamed from each.  Meanwhile
 ``/health`` is asked again and again, which needs the event loop and nothing else, and a second
 request streams prose.  Times of the wall clock, and the engine and this client share the machine:
@@ -180,7 +180,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", choices=["stock", "fixed"], help="one of the two servers")
     parser.add_argument("--json", type=Path, help="also write the results there")
     options = parser.parse_args(argv)
-    sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+    sys.path.insert(0, str(ROOT / "serve"))
     from rig import (  # type: ignore[import-not-found,unused-ignore]
         PLUGIN,
         Server,

@@ -20,6 +20,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "serve"))
+
+from serve_processes import how_it_ended
+
 POLITE_SECONDS = 30.0
 """How long the processes have to end by themselves after Ctrl-C: what a vLLM engine takes to shut down."""
 NEWS_SECONDS = 20.0
@@ -57,21 +61,6 @@ class Stage:
     """``waiting``, ``running`` or ``done``."""
     tests: list[tuple[float, str]] = field(default_factory=list)
     """Seconds and name of every test."""
-
-
-def how_it_ended(status: int) -> str:
-    """What the exit status of a process says; a negative one is the number of the signal it died by."""
-    if status >= 0:
-        return f"ended with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:  # a real-time signal has no name
-        return f"died by signal {-status}"
-    if name == "SIGILL":
-        return "died by SIGILL: it was built for another processor (this one lacks an instruction)"
-    if name == "SIGKILL":
-        return "died by SIGKILL: from outside, by the kernel if the memory ran out"
-    return f"died by {name}"
 
 
 def descendants(of: int) -> list[int]:

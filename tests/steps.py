@@ -46,7 +46,17 @@ def cut(text: str, step: int) -> list[str]:
 
 
 class _Counter:
-    steps = 0
+    lines = 0
+    runs = 0
+    """Of ``_RUN`` characters each, that regular expressions went over."""
+
+    @classmethod
+    def reset(cls) -> None:
+        cls.lines = cls.runs = 0
+
+    @classmethod
+    def steps(cls) -> int:
+        return cls.lines + cls.runs
 
 
 def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,9 +69,9 @@ def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
         start = bounds[0] if bounds else 0
         end = bounds[1] if len(bounds) > 1 else len(text)
         if isinstance(result, re.Match):
-            _Counter.steps += (result.end() - start) // _RUN
+            _Counter.runs += (result.end() - start) // _RUN
         elif name not in ("match", "fullmatch"):  # where these fail, they do so early
-            _Counter.steps += max(0, end - start) // _RUN
+            _Counter.runs += max(0, end - start) // _RUN
         return result
 
     return call
@@ -89,8 +99,8 @@ class _Re(ModuleType):
         return _Pattern(re.compile(pattern, flags))
 
 
-def _load() -> ModuleType:
-    """A second copy of the package, with counting patterns."""
+def _load() -> dict[str, ModuleType]:
+    """The modules of a second copy of the package, with counting patterns."""
 
     def ours() -> list[str]:
         return [name for name in sys.modules if name.split(".")[0] == PACKAGE]
@@ -99,7 +109,8 @@ def _load() -> ModuleType:
     saved = {name: sys.modules.pop(name) for name in ours()}
     sys.modules["re"] = _Re("re")
     try:
-        return importlib.import_module(PACKAGE)
+        importlib.import_module(PACKAGE)
+        return {name: sys.modules[name] for name in ours()}
     finally:
         sys.modules["re"] = re
         for name in ours():
@@ -107,13 +118,49 @@ def _load() -> ModuleType:
         sys.modules.update(saved)
 
 
-_package = _load()
+_modules = _load()
+_package = _modules[PACKAGE]
+
+
+def uncounted_patterns() -> list[str]:
+    """Where the counted copy of the package keeps patterns, or methods of them, that do not count.
+
+    They are looked for in everything that its modules hold: dicts, sequences, objects, classes, closures.
+    """
+    found: list[str] = []
+    seen: set[int] = set()
+
+    def look(value: Any, where: str) -> None:
+        if id(value) in seen or isinstance(value, (str, bytes, int, float, ModuleType, _Pattern, type(None))):
+            return
+        seen.add(id(value))
+        if isinstance(value, re.Pattern) or isinstance(getattr(value, "__self__", None), re.Pattern):
+            found.append(where)
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                look(key, where)
+                look(one, f"{where}[{key!r}]")
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            for one in value:
+                look(one, where)
+        elif str(getattr(value, "__module__", getattr(type(value), "__module__", ""))).split(".")[0] == PACKAGE:
+            for cell in getattr(value, "__closure__", None) or ():
+                look(cell.cell_contents, where)
+            look(getattr(value, "__defaults__", None), where)
+            look(getattr(value, "__wrapped__", None), where)
+            look(dict(getattr(value, "__dict__", {})), where)
+            for name in getattr(type(value), "__slots__", ()):
+                look(getattr(value, name, None), f"{where}.{name}")
+
+    for name, module in _modules.items():
+        look(dict(vars(module)), name)
+    return found
 
 
 def _trace(frame: FrameType, event: str, argument: Any) -> Any:
     if frame.f_globals.get("__package__", "").split(".")[0] != PACKAGE:
         return None
-    _Counter.steps += 1
+    _Counter.lines += 1
     return _trace
 
 
@@ -132,17 +179,21 @@ def _silent() -> Iterator[None]:
 def count_steps(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = None, **options: Any) -> int:
     """The steps that a stream of ``pieces`` takes, from its making to its end."""
     before = sys.gettrace()
-    _Counter.steps = 0
+    _Counter.reset()
+    fed = 0
     with _silent():
         sys.settrace(_trace)
         try:
             stream = _package.PythonicStream(dialect, tools, **options)
             for piece in pieces:
                 stream.feed(piece)
+                fed += 1
             stream.finish()
         finally:
             sys.settrace(before)
-    return _Counter.steps
+    # Every call of feed and finish is a line of the package at least: where there are fewer, nothing was counted.
+    assert _Counter.lines > fed, "the counter sees nothing of the package"
+    return _Counter.steps()
 
 
 def steps_of_each(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = None, *, after: str = "") -> list[int]:
@@ -155,11 +206,12 @@ def steps_of_each(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = Non
         sys.settrace(_trace)
         try:
             for piece in pieces:
-                _Counter.steps = 0
+                _Counter.reset()
                 stream.feed(piece)
-                counts.append(_Counter.steps)
+                counts.append(_Counter.steps())
         finally:
             sys.settrace(before)
+    assert all(counts), "the counter sees nothing of the package"
     return counts
 
 

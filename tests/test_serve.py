@@ -18,11 +18,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-E2E = ROOT / "tests" / "e2e"
-sys.path.insert(0, str(E2E))
+SERVE = ROOT / "serve"
+sys.path.insert(0, str(SERVE))
 
 import rig  # noqa: E402
 from rig import Server, ServerError, read_sse  # noqa: E402
+from serve_options import demo_options, server_options  # noqa: E402
+
+from lfm2_fixed import parse  # noqa: E402
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -62,7 +65,11 @@ def test_help() -> None:
     for option in ("--help", "-h"):
         result = run(ROOT / "serve.sh", option)
         assert result.returncode == 0
-        assert "--demo" in result.stdout and "LFM2_FIXED_TORCH" in result.stdout
+        assert (
+            "--demo" in result.stdout
+            and "lfm2: vLLM's own parser" in result.stdout
+            and "LFM2_FIXED_TORCH" in result.stdout
+        )
 
 
 def test_model(vllm: Path) -> None:
@@ -143,17 +150,68 @@ def test_pip_failure(tmp_path: Path) -> None:
 
 
 def test_complete_venv_is_recognised(tmp_path: Path) -> None:
-    setup = (E2E / "setup_venv.sh").read_bytes() + (E2E / "requirements-serve.txt").read_bytes()
+    setup = (SERVE / "setup_venv.sh").read_bytes() + (SERVE / "requirements.txt").read_bytes()
     sums = subprocess.run(["cksum"], input=setup, capture_output=True, check=True).stdout.decode()
     venv = tmp_path / "venv"
     script(venv / "bin" / "python", "#!/bin/bash\n")
     (venv / ".complete").write_text(f"{sums.strip().replace(' ', '')} torch==2.13.0\n")
-    result = run(E2E / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==2.13.0")
+    result = run(SERVE / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==2.13.0")
     assert result.returncode == 0, result.stderr
     assert result.stdout == f"[venv] {venv} is ready\n"
     # Another torch: no longer complete.
-    result = run(E2E / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==1")
+    result = run(SERVE / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==1")
     assert result.returncode == 1
+
+
+# --- options ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--dmeo"], "there is no option --dmeo (did you mean --demo?)"),
+        (["--demo", "--breif"], "there is no option --breif (did you mean --brief?)"),
+        (["--prot", "8001"], "there is no option --prot (did you mean --port?)"),
+        (["--stream-interval", "5"], "flags for vLLM itself come after --: ./serve.sh -- --stream-interval"),
+        (["--port", "many"], "'many' is no TCP port"),
+        (["--parser", "lfm3"], "invalid choice: 'lfm3'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_installed(
+    tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    result = run(ROOT / "serve.sh", *arguments, LFM2_FIXED_SERVE_VENV=str(tmp_path / "venv"))
+    assert result.returncode == 2
+    assert "[serve] error: " in result.stderr and said in result.stderr
+    assert result.stdout in ("", NO_MODEL) and not (tmp_path / "venv").exists()
+
+
+NO_MODEL = "[serve] no model was named: serving the tiny scripted one on the CPU (--help says more)\n"
+
+
+def test_options() -> None:
+    options = server_options(["--port", "81", "--parser", "lfm2", "--", "--port", "9", "--x"])
+    assert (options.port, options.parser, options.flags) == (81, "lfm2", ["--port", "9", "--x"])
+    assert (server_options([]).port, demo_options([]).port, demo_options(["--brief"]).brief) == (8000, None, True)
+
+
+def test_the_printed_curl_can_be_pasted(tmp_path: Path) -> None:
+    """What is printed goes through bash as it is, and what curl is given is the request."""
+    script(tmp_path / "curl", '#!/bin/bash\nprintf "%s\\n" "$@" >"$OUT/arguments"\ncat >"$OUT/body"\n')
+    result = subprocess.run(
+        ["bash"],
+        input=rig.EXAMPLE.format(url="http://127.0.0.1:8000"),
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "OUT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    arguments = (tmp_path / "arguments").read_text().splitlines()
+    assert arguments[:2] == ["-N", "http://127.0.0.1:8000/v1/chat/completions"]
+    body = json.loads((tmp_path / "body").read_text())
+    assert parse(body["messages"][0]["content"], tools=body["tools"]).calls[0].arguments == json.dumps(
+        {"path": "a.json", "content": '{"a": [1, 2.5]}'}
+    )
 
 
 # --- the server -------------------------------------------------------------------------------------
@@ -251,15 +309,15 @@ def test_taken_port(tmp_path: Path, said: list[str], taken: int) -> None:
     with pytest.raises(ServerError, match=f"Port {taken} is taken by another program"):
         stand_in(STAND_IN, tmp_path, said, port=taken).__enter__()
     assert not (tmp_path / "log").exists(), "nothing may be started"
-    result = run(sys.executable, E2E / "rig.py", "--port", str(taken), LFM2_FIXED_SERVE_VENV=str(tmp_path))
+    result = run(sys.executable, SERVE / "rig.py", "--port", str(taken), LFM2_FIXED_SERVE_VENV=str(tmp_path))
     assert result.returncode == 1
     assert f"[serve] error: Port {taken} is taken by another program" in result.stdout
 
 
 def test_missing_venv(tmp_path: Path) -> None:
-    result = run(sys.executable, E2E / "rig.py", LFM2_FIXED_SERVE_VENV=str(tmp_path / "none"))
+    result = run(sys.executable, SERVE / "rig.py", LFM2_FIXED_SERVE_VENV=str(tmp_path / "none"))
     assert result.returncode == 1
-    assert "run tests/e2e/setup_venv.sh first" in result.stdout
+    assert "run serve/setup_venv.sh first" in result.stdout
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the signal at the parent's end is Linux's")
@@ -269,7 +327,7 @@ def test_server_goes_with_its_starter(tmp_path: Path, number: signal.Signals) ->
     starter = f"""
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-sys.path.insert(0, {str(E2E)!r})
+sys.path.insert(0, {str(SERVE)!r})
 from pathlib import Path
 from rig import Server
 with Server(command=[sys.executable, "-c", {STAND_IN!r}], log=Path({str(tmp_path / "log")!r})) as server:

@@ -16,6 +16,12 @@ Outcomes = Mapping[str, Mapping[str, Outcome]]
 """By payload id, then by way of reading."""
 
 _SHORT = {"1 char": "1", "3 chars": "3", "7 chars": "7", "tokens": "tok"}
+_LEGEND = {
+    "1 char": "1, 3, 7: streamed, so many characters a delta",
+    "tokens": "tok: streamed, a token a delta",
+    "streamed": "streamed: as the server cuts it",
+    "whole": "whole: not streamed",
+}
 
 
 def right(payload: Payload, outcomes: Mapping[str, Outcome]) -> bool:
@@ -33,6 +39,9 @@ def print_report(
 ) -> None:
     """Print the table, the differences (with ``details``) and one line of sums for each parser."""
     console.print(_table(payloads, parsers))
+    ways = {way for outcomes in parsers.values() for one in outcomes.values() for way in one}
+    legend = [words for way, words in _LEGEND.items() if way in ways]
+    console.print(Text("; ".join(["ok: every call and all text exact, NO: not", *legend]), "dim"), soft_wrap=True)
     if details:
         for line in _details(payloads, parsers):
             console.print(Text(line), soft_wrap=True)

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "serve")]
 
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
 
 from rig import PLUGIN, Server, ServerError, serve_venv, tail  # noqa: E402
+from serve_processes import how_it_ended  # noqa: E402
 
 KINDS = ("lfm2", "reasoning", "thoughts", "llama4", "stock")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
@@ -133,6 +134,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # type: ignore[no-untyped-def]
     """Show the end of the server's log with a failed test."""
     report = yield
+    if report.failed and _servers.running is not None and not _servers.running.running():
+        report.sections.append(("the server", f"it {how_it_ended(_servers.running.wait())}"))
     if report.failed and _servers.log is not None:
         report.sections.append((f"the end of {os.fspath(_servers.log)}", tail(_servers.log, 40)))
     return report

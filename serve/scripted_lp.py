@@ -7,9 +7,15 @@ A request carries its script in ``vllm_xargs``:
 ``script``       text, encoded by the served model's tokenizer
 ``script_ids``   token ids, for exact token boundaries
 ``step_ms``      a pause before each token, so that deltas are not merged
+``echo``         0: no script, whatever ``SCRIPTED_ECHO`` says
 
 The end of the turn is forced after the script's last token.  A request without a script says what
 the model says or, with ``SCRIPTED_ECHO=1`` in the server's environment, the last user message.
+
+Where a grammar constrains the turn (``required``, a named function, strict tools) and masks the script's next token,
+the script goes on with its first later token that the grammar allows.  Where it allows none, or the script is at its
+end and the turn is not, the model chooses, what closes something first: the tiny model says noise otherwise, for ever.
+So a client sees what the constraint makes of a text that breaks it.
 """
 
 from __future__ import annotations
@@ -22,6 +28,9 @@ import torch
 from vllm.sampling_params import SamplingParams
 from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
+CLOSING = ["<|tool_call_end|>", "<|python_end|>", "]", ")", "}", '"', "'"]
+"""What ends something, from the most to the least final, after the end of the turn."""
+
 
 class ScriptedLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc]
     """One script per request; requests in one batch do not influence each other."""
@@ -32,6 +41,8 @@ class ScriptedLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc]
 
         self.tokenizer = AutoTokenizer.from_pretrained(vllm_config.model_config.tokenizer)
         self.end = self.tokenizer.eos_token_id
+        closing = [self.tokenizer.encode(text, add_special_tokens=False) for text in CLOSING]
+        self.closing = [self.end, *(ids[0] for ids in closing if len(ids) == 1)]
         self.user = self.tokenizer.encode("<|im_start|>user\n", add_special_tokens=False)
 
     def is_argmax_invariant(self) -> bool:
@@ -50,20 +61,33 @@ class ScriptedLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc]
             script = [int(number) for number in extra["script_ids"]]
         elif "script" in extra:
             script = self.tokenizer.encode(extra["script"], add_special_tokens=False)
-        elif os.environ.get("SCRIPTED_ECHO") == "1":
+        elif os.environ.get("SCRIPTED_ECHO") == "1" and extra.get("echo", 1):
             script = None
         else:
             return None
 
+        position: int | None = None
+
         def force(prompt_ids: list[int], output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
-            nonlocal script
+            nonlocal script, position
             if script is None:
                 script = self._last_user_message(list(prompt_ids))
             if pause:
                 time.sleep(pause)
-            position = len(output_ids)
+            if position is None:  # not 0 where a request that was set aside for lack of memory is taken up again
+                position = len(output_ids)
+            # The grammar's mask comes before the logits processors: what it forbids is -inf here.
+            allowed = torch.isfinite(logits)
+            token = next((at for at in range(position, len(script)) if allowed[script[at]]), None)
+            if token is not None:
+                position = token + 1
+                choice = script[token]
+            elif any(allowed[one] for one in self.closing):
+                choice = next(one for one in self.closing if allowed[one])
+            else:
+                choice = int(torch.argmax(logits))
             logits.fill_(float("-inf"))
-            logits[script[position] if position < len(script) else self.end] = 0.0
+            logits[choice] = 0.0
             return logits
 
         return force

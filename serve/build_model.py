@@ -73,7 +73,7 @@ CHAT_TEMPLATE = """{{- bos_token -}}
 
 def real_tokenisations() -> list[list[str]]:
     """Model turns in the pieces that a real LFM2.5 tokenizer cuts them into."""
-    lines = (HERE.parent / "data" / "token_pieces.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (HERE.parent / "tests" / "data" / "token_pieces.jsonl").read_text(encoding="utf-8").splitlines()
     # A token that ends inside a character shows as an empty piece; its text is in the next one.
     return [[piece for piece in json.loads(line)["pieces"] if piece] for line in lines]
 

@@ -1,12 +1,11 @@
 """A real vLLM server on the CPU, with a tiny model that says what each request scripts.
 
 As a program (inside the serve venv; `serve.sh` without a model runs it):
-    rig.py [--port N] [--parser NAME] [--log FILE] [vllm flags…]     serve until stopped
+    rig.py [--port N] [--parser NAME] [--log FILE] [-- vllm flags…]     serve until stopped
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import importlib.util
 import json
@@ -25,8 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from serve_options import server_options
+from serve_processes import how_it_ended
+
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parent
 PLUGIN = ROOT / "lfm2_fixed" / "parser.py"
 MODEL_NAME = "tiny"
 START_TIMEOUT = 420.0  # seconds; 20 on an idle machine of two cores, 200 on a very busy one
@@ -64,21 +66,6 @@ def tail(path: Path, lines: int = 15) -> str:
     kept = [line for line in text.splitlines() if "Route:" not in line]
     errors = [line for line in kept if re.search(r"\b[A-Z]\w*(Error|Exception): ", line) and "WARNING" not in line]
     return "\n".join([*dict.fromkeys(errors[:5]), "  …", *kept[-lines:]])
-
-
-def how_it_ended(status: int) -> str:
-    """What the exit status of a process says: ``subprocess``'s, where a signal is its negative number."""
-    if status >= 0:
-        return f"ended with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:  # a real-time signal has no name
-        name = f"signal {-status}"
-    reasons = {
-        "SIGILL": ": it was built for another processor (this one lacks an instruction, such as AVX-512's)",
-        "SIGKILL": ": killed from outside, by the kernel if the memory ran out",
-    }
-    return f"died by {name}{reasons.get(name, '')}"
 
 
 def _end_with_parent() -> None:
@@ -152,7 +139,7 @@ class Server:
     def _command(self) -> list[str]:
         python = serve_venv() / "bin" / "python"
         if not python.exists():
-            raise ServerError(f"There is no venv at {serve_venv()}: run tests/e2e/setup_venv.sh first.")
+            raise ServerError(f"There is no venv at {serve_venv()}: run serve/setup_venv.sh first.")
         model = serve_venv() / f"model-{self._architecture}"
         subprocess.run([str(python), str(HERE / "build_model.py"), str(model), self._architecture], check=True)
         plugin = ["--tool-parser-plugin", str(self._plugin)] if self._plugin else []
@@ -264,11 +251,7 @@ def read_sse(raw: bytes) -> list[Any]:
 
 def main() -> int:
     """Serve until Ctrl-C or a TERM signal."""
-    arguments = argparse.ArgumentParser(description="Serve the tiny scripted model on the CPU.", allow_abbrev=False)
-    arguments.add_argument("--port", type=int, default=8000)
-    arguments.add_argument("--parser", default="lfm2_fixed", choices=["lfm2_fixed", "llama4_pythonic_fixed", "lfm2"])
-    arguments.add_argument("--log", type=Path)
-    options, flags = arguments.parse_known_args()
+    options = server_options(sys.argv[1:])
 
     def say(sentence: str) -> None:
         print(f"[serve] {sentence}", flush=True)
@@ -281,9 +264,9 @@ def main() -> int:
     server = Server(
         options.parser,
         plugin=plugin,
-        flags=flags,
+        flags=options.flags,
         port=options.port,
-        log=options.log,
+        log=Path(options.log) if options.log else None,
         environment={"SCRIPTED_ECHO": "1"},
         say=say,
     )
@@ -294,7 +277,7 @@ def main() -> int:
             print(EXAMPLE.format(url=server.url), flush=True)
             say("Ctrl-C stops it.")
             status = server.wait()
-            say(f"the server ended (status {status}). From its log:\n{tail(server.log)}")
+            say(f"the server {how_it_ended(status)}. From its log:\n{tail(server.log)}")
             return 1
     except ServerError as error:
         say(f"error: {error}")
@@ -304,14 +287,15 @@ def main() -> int:
         return 0
 
 
+# Flush left: the line that ends a here-document must stand at its beginning when this is pasted.
 EXAMPLE = r"""
-  curl -N {url}/v1/chat/completions -H 'Content-Type: application/json' -d @- <<'EOF'
-  {{"model": "tiny", "stream": true, "tool_choice": "auto",
-   "messages": [{{"role": "user", "content":
-     "<|tool_call_start|>[write(path=\"a.json\", content=\"{{\\\"a\\\": [1, 2.5]}}\")]<|tool_call_end|>"}}],
-   "tools": [{{"type": "function", "function": {{"name": "write", "parameters": {{"type": "object",
-     "properties": {{"path": {{"type": "string"}}, "content": {{"type": "string"}}}}}}}}}}]}}
-  EOF
+curl -N {url}/v1/chat/completions -H 'Content-Type: application/json' -d @- <<'EOF'
+{{"model": "tiny", "stream": true, "tool_choice": "auto",
+ "messages": [{{"role": "user", "content":
+   "<|tool_call_start|>[write(path=\"a.json\", content=\"{{\\\"a\\\": [1, 2.5]}}\")]<|tool_call_end|>"}}],
+ "tools": [{{"type": "function", "function": {{"name": "write", "parameters": {{"type": "object",
+   "properties": {{"path": {{"type": "string"}}, "content": {{"type": "string"}}}}}}}}}}]}}
+EOF
 """
 
 if __name__ == "__main__":
