@@ -309,12 +309,16 @@ class _Scientific:
         least, most = max(least, SMALLEST), min(most, LARGEST)
         if most < least:
             return None
+        name, new = self._rules.reserve(("exponent", least, most))
+        if not new:
+            return name
         signs: list[str] = []
         if most >= 0:
             signs.append(f'"+"? "0"? {self._natural(max(least, 0), most)}')
         if least < 0:
             signs.append(f'"-" "0"? {self._natural(max(1, -most), -least)}')
-        return f"[eE] {self._rules.one_of(*signs)}"
+        self._rules.define(name, [f"[eE] {sign}" for sign in signs])
+        return name
 
     def _natural(self, low: int, high: int) -> str:
         return decimals(self._rules, Between(Decimal(low), Decimal(high)), NoFractions()) or literal("0")

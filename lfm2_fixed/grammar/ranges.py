@@ -34,6 +34,8 @@ _WRITTEN_OUT = Decimal(10**40)
 """Numbers beyond this are written with an exponent only, unless they have to be integers."""
 _LARGEST = 1.7976931348623157e308
 """The largest float; a limit from here on is none."""
+_STEPS_OF_A_RULE = 8
+"""What writing one takes, in steps."""
 _LISTED = 300
 """So many multiples are listed rather than computed."""
 _LARGEST_STEP = 1000
@@ -103,6 +105,16 @@ def _at_most(number: Number, bound: Exact, is_open: bool) -> None:
 def write(number: Number, here: Here, *, integer: bool) -> str | None:
     """The rule for a number; None if none is left."""
     low, high = number.low, number.high
+    if here.work.left <= 0 and (low is not None or high is not None):
+        here.relax("minimum/maximum")
+        low = high = None
+    size = here.rules.size
+    found = _within(number, low, high, here, integer=integer)
+    here.work.charge(_STEPS_OF_A_RULE * (here.rules.size - size))
+    return found
+
+
+def _within(number: Number, low: Exact | None, high: Exact | None, here: Here, *, integer: bool) -> str | None:
     if (low is not None and low <= -_LARGEST) or (integer and low is not None and low <= -_HUGE):
         low = None
     if (high is not None and high >= _LARGEST) or (integer and high is not None and high >= _HUGE):
