@@ -122,6 +122,35 @@ CASES = {
     "prose": Case("", "What a day. "),
     "prose-brackets": Case("", "See [f(x], [f(1, ", dialect="llama4", tools=TOOLS),
     "lists-of-lists": Case("", "[f()]\n", dialect="llama4", tools=TOOLS),
+    # Lists that might begin, where a comment hides them from one another.
+    "comments-in-prose": Case("x ", " [f(# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-first": Case("", "[f(# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-undeclared": Case("", "[g(# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-closed": Case("x ", " [f()# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-argument": Case("x ", " [f(a# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-lines": Case("x [f(#", "\n# [f(# [f()#", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-mixed": Case("x ", " [f(# [f()# [f(a# ", dialect="llama4", tools=TOOLS),
+    "comments-in-prose-decided": Case("x ", " [f(# [f(# [f(# \n? ", dialect="llama4", tools=TOOLS),
+    # Names of tools.
+    "long-name": Case("x [", "n", dialect="llama4", tools={"n" * 60_000: []}),
+    "long-names": Case("x [", "n", dialect="llama4", tools={"n" * size: [] for size in range(1, 60_000, 997)}),
+    "long-name-in-block": Case(S, "n", tools={"n" * 60_000: []}),
+    "many-names": Case("x", " [na", dialect="llama4", tools={f"name_{number}": [] for number in range(300)}),
+    # Answers in JSON.
+    "json-answer": Case("[", '{"a": [1, "b"]}, ', "]", dialect="llama4", tools=TOOLS),
+    "json-calls": Case("", '{"name": "f", "parameters": {"a": "x"}}\n', dialect="llama4", tools=TOOLS),
+    "json-arguments-first": Case('{"parameters": {"a": "', "x'", '"}, "name": "f"}', dialect="llama4", tools=TOOLS),
+    "json-arguments-only": Case('{"parameters": {"a": ["', 'x", "', dialect="llama4", tools=TOOLS),
+    "json-name": Case('{"name": "', "f", dialect="llama4", tools={"f" * 60_000: []}),
+    "json-nested": Case('{"parameters": {"a": ', '{"parameters": {"a": ', dialect="llama4", tools=TOOLS),
+    "json-arguments-in-string": Case(S + '[{"name": "f", "arguments": "{\\"a\\": [', "1, ", '1]}"}]' + E),
+    "lone-objects": Case(S + "[", "f({'x': 1, 'y': ['z']}), ", "]" + E, tools={"f": {"a": "string"}}),
+    "lone-object": Case(S + "[f({'x': 1", ", 'y': ['z']", "})]" + E, tools={"f": {"a": "string"}}),
+    # Markers that are text, or nothing.
+    "markers-quoted": Case("", f"`{S}` and '{E}' "),
+    "markers-lone": Case("", f"a {S} b {E} "),
+    "markers-lone-in-list": Case("", S + "[1, "),
+    "markers-begin-names": Case("", S + "a" * 50 + " "),
     # Nested 150 levels deep, again and again.
     "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=8205),  # slices
     "deep-parentheses": Case(S + "[", "f(a=" + "(" * 150 + "1" + ")" * 150 + "), ", "]" + E),
@@ -235,6 +264,17 @@ def test_steps_of_any_pattern(dialect: Dialect, data: st.DataObject) -> None:
     case = data.draw(texts(dialect))
     for step, size in ((0, 340), (2, 128)):
         assert_linear(case, step, size)
+
+
+@pytest.mark.parametrize("dialect, text", [("llama4", " [na" * 50), ("lfm2", S + "na")], ids=["bare", "block"])
+def test_thousands_of_tools_cost_what_a_few_do(dialect: str, text: str) -> None:
+    """Whether a name may be a declared one is looked up, not compared with every name."""
+    few, many = (
+        count_steps([text], dialect, {f"name_{number}": [] for number in range(count)})
+        - count_steps([], dialect, {f"name_{number}": [] for number in range(count)})
+        for count in (10, 10_000)
+    )
+    assert few > 0 and many < 3 * few, (few, many)
 
 
 WHOLE_BOUNDS = {

@@ -1,14 +1,17 @@
 """The corpus of expressions: CPython's grammar as the bad value between two good calls.
 
 Random syntax trees, written by ``ast.unparse``, with string literals of every style put in afterwards, and read back
-by CPython: what does not parse is not an example.  Strings come first more often than chance would have it, since a
-quote is where a reader must decide what it sees.
+by CPython: what does not parse is not an example.  Nor is an operator between two strings that no program means
+(``'a' - 'b'``): the contract reads that as text, since shell commands are full of it.  Strings come first more often
+than chance would have it, since a quote is where a reader must decide what it sees.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import random
+import tokenize
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -192,10 +195,29 @@ def expression(rng: random.Random) -> str:
                     source = source.replace(_PLACEHOLDER.format(number), literal(rng))
                 if len(source) <= MAX_LENGTH and rng.random() < 0.3:
                     source = source.replace(" ", "") if _reads(source.replace(" ", "")) else source
-                if len(source) <= MAX_LENGTH and _reads(source):
+                if len(source) <= MAX_LENGTH and _reads(source) and _is_meant(source):
                     return source
         except (ValueError, RecursionError):
             continue
+
+
+# Between two strings these are expressions (``*`` is not: strings are multiplied by numbers only).
+_MEANT = frozenset(["+", "%", "==", "!=", "<", "<=", ">", ">=", ",", ":", "=", "(", "[", "{", ")", "]", "}", "."])
+
+
+def _is_meant(source: str) -> bool:
+    """Whether no operator stands between two strings that cannot."""
+    try:
+        tokens = [
+            token for token in tokenize.generate_tokens(io.StringIO(f"({source})").readline) if token.string.strip()
+        ]
+    except (tokenize.TokenError, IndentationError):
+        return False
+    return all(
+        middle.string in _MEANT or middle.type != tokenize.OP
+        for first, middle, last in zip(tokens, tokens[1:], tokens[2:])
+        if first.type == last.type == tokenize.STRING
+    )
 
 
 def _reads(source: str) -> bool:

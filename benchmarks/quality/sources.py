@@ -134,25 +134,15 @@ _FOLDERS = (
     "Users", "test", "new", "bin", "Program Files", "Windows", "System32", "temp", "users", "nuget", "foo", "a b",
     "xampp", "Nina", "Ulrich", "reports", "Ünal", "0ld", "vendor", "Desktop", "AppData", "Local", "repos", "1st", "x64",
 )  # fmt: skip
-_LEAVES = (
-    "file.txt",
-    "readme.md",
-    "notes.txt",
-    "app.exe",
-    "config.ini",
-    "table.xlsx",
-    "unit.cfg",
-    "",
-    "*.log",
-    "x1.dat",
-)
+_LEAVES = ("file.txt", "readme.md", "notes.txt", "app.exe", "config.ini", "table.xlsx", "unit.cfg", "*.log", "new.dat")
 
 
 def paths(rng: random.Random) -> Iterator[str]:
     """Windows paths."""
     while True:
         folders = rng.sample(_FOLDERS, rng.randrange(1, 5))
-        yield "\\".join([rng.choice(_DRIVES), *folders, rng.choice(_LEAVES)])
+        # One in forty ends in a backslash, which no reader can tell from an escaped quote.
+        yield "\\".join([rng.choice(_DRIVES), *folders, rng.choice(_LEAVES) if rng.random() < 0.975 else ""])
 
 
 def _from_files(

@@ -19,13 +19,15 @@ _ENDPOINTS = ("/chat/completions", "/responses", "/messages")
 class Answers:
     """``stream``: the bytes of the streamed answer.  ``cut``: why it broke off, in words, else None.
 
-    ``whole``: the body of the other answer, ``whole_error``: one sentence if the server failed on that.
+    ``whole``: the body of the other answer, ``whole_error``: one sentence if the server failed on that, and
+    ``whole_status``: its HTTP status, None if no answer came at all.
     """
 
     stream: bytes
     cut: str | None
     whole: bytes | None
     whole_error: str | None
+    whole_status: int | None = None
 
 
 def endpoint(url: str, request: Mapping[str, Any]) -> str:
@@ -44,11 +46,8 @@ def endpoint(url: str, request: Mapping[str, Any]) -> str:
     return base + (kind if base.endswith("/v1") else "/v1" + kind)
 
 
-def prepared(request: Mapping[str, Any], model: str | None, *, logprobs: bool, address: str) -> dict[str, Any]:
-    """The body to send: the request with the model named, and nothing left to chance unless it says so.
-
-    ``logprobs``: ask for them, since they tell what the model wrote, token by token (Chat Completions only).
-    """
+def prepared(request: Mapping[str, Any], model: str | None, *, address: str) -> dict[str, Any]:
+    """The body to send: the request with the model named, and nothing left to chance unless it says so."""
     body = dict(request)
     if model is not None:
         body["model"] = model
@@ -59,13 +58,17 @@ def prepared(request: Mapping[str, Any], model: str | None, *, logprobs: bool, a
     body.setdefault("temperature", 0)
     if address.endswith("/messages"):
         body.setdefault("max_tokens", 4096)  # required there
-    if logprobs and address.endswith("/chat/completions"):
-        body["logprobs"] = True
     return body
 
 
-def ask(address: str, body: Mapping[str, Any], *, headers: Mapping[str, str], timeout: float) -> Answers:
-    """Send both requests.  ``timeout``: seconds without a byte.  Raises UnusableInput with a sentence."""
+def ask(
+    address: str, body: Mapping[str, Any], *, headers: Mapping[str, str], timeout: float, logprobs: bool = False
+) -> Answers:
+    """Send both requests.  ``timeout``: seconds without a byte.  Raises UnusableInput with a sentence.
+
+    ``logprobs``: ask for them, since they tell what the model wrote, token by token (Chat Completions only), in the
+    request that does not stream: llama.cpp refuses them together with tools and streaming.
+    """
     try:
         import httpx
     except ImportError as error:
@@ -74,12 +77,14 @@ def ask(address: str, body: Mapping[str, Any], *, headers: Mapping[str, str], ti
     with httpx.Client(timeout=limits, headers={**headers, "Accept-Encoding": "identity"}) as client:
         stream, cut = _streamed(client, address, body, timeout)
         whole_body = {key: value for key, value in body.items() if key != "stream_options"} | {"stream": False}
+        if logprobs and address.endswith("/chat/completions"):
+            whole_body["logprobs"] = True
         try:
             answer = client.post(address, json=whole_body)
         except httpx.HTTPError as error:
             return Answers(stream, cut, None, _sentence(error, address, timeout))
         if answer.status_code >= 400:
-            return Answers(stream, cut, None, _refusal(answer.status_code, answer.text))
+            return Answers(stream, cut, None, _refusal(answer.status_code, answer.text), answer.status_code)
         return Answers(stream, cut, answer.content, None)
 
 
@@ -133,7 +138,7 @@ def _refusal(status: int, text: str) -> str:
         document = json.loads(text)
         error = document.get("error", document) if isinstance(document, dict) else document
         said = str(error.get("message") or error) if isinstance(error, dict) else str(error)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     said = " ".join(said.split())
     said = said if len(said) <= 300 else said[:300] + "…"

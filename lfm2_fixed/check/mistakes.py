@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..wire.assemble import Call
+from ..wire.turn import Call, is_index
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ def _choices(frames: Iterable[str]) -> Iterator[dict[str, Any]]:
     for frame in frames:
         try:
             chunk = json.loads(frame)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(chunk, dict):
-            choices = chunk.get("choices")
-            yield from (c for c in choices or () if isinstance(c, dict) and c.get("index", 0) == 0)
+        choices = chunk.get("choices") if isinstance(chunk, dict) else None
+        if isinstance(choices, list):
+            yield from (c for c in choices if isinstance(c, dict) and c.get("index", 0) == 0)
 
 
 def _pieces(choice: dict[str, Any]) -> list[tuple[Any, str, str]]:
@@ -41,7 +41,15 @@ def _pieces(choice: dict[str, Any]) -> list[tuple[Any, str, str]]:
     for entry in entries if isinstance(entries, list) else ():
         function = entry.get("function") if isinstance(entry, dict) else None
         function = function if isinstance(function, dict) else {}
-        pieces.append((entry.get("index"), function.get("name") or "", function.get("arguments") or ""))
+        index = entry.get("index") if isinstance(entry, dict) else None
+        name, arguments = function.get("name"), function.get("arguments")
+        pieces.append(
+            (
+                index if is_index(index) else None,
+                name if isinstance(name, str) else "",
+                arguments if isinstance(arguments, str) else "",
+            )
+        )
     return pieces
 
 

@@ -1,52 +1,50 @@
-"""A captured stream read again, cut in every way in which a network may deliver it.
+"""A captured stream read again: once as it should be, and as the clients that people write would read it.
 
 How every byte offset is tried without reading the file again for each of them:
 
-- Between two events a decoder has nothing in hand: its state is that of a new one.  So a cut can only matter
-  inside the event that it falls into.  The decoder is resumed at that event's start, fed the bytes before the
-  cut and then those after it, up to the event's end.  If that gives the event of the uncut reading and the
-  uncut reading's state, the rest of the file is the same computation from the same state, and is not done again.
-- A decoder looks at line ends, fields and, at most, at the bytes of one UTF-8 character.  So two cuts are of one
+- Between two events that came whole a client has nothing in hand.  So a cut can only matter inside the event that it
+  falls into: a client is begun there, fed the bytes before the cut and then those after it, up to the event's end,
+  and must have that event's data.
+- A client looks at line ends, fields and, at most, at the bytes of one UTF-8 character.  So two cuts are of one
   *kind* if their events have the same lines (fields, colons, line ends), they fall into the same line of it, and
   the four bytes on either side are alike, letter for letter in a field, else by what they are in UTF-8.
   The first cut of each kind is made; that makes megabytes a matter of seconds.
-- The first event of each structure is also fed byte by byte, which cuts at all of its offsets at once.
 - At last the whole file is read in random pieces, from a few bytes to many events at a time.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from ..wire.assemble import Assembled, Assembler
-from ..wire.sse import SSEDecoder, SSEvent
+from ..wire.assemble import Assembler
+from ..wire.sse import NotAChunk, SSEDecoder, SSEvent, read_chunk
+from ..wire.turn import Turn
+from .clients import CLIENTS, Client
+from .compare import around
 
 WINDOW = 4
 """Bytes on either side of a cut that tell its kind: no character of UTF-8 is longer."""
 
-BYTEWISE = 65536
-"""Bytes; longer events are not fed byte by byte."""
-
 PIECES = (64, 1460, 16384, 65536)
-"""The largest piece, in bytes, of the random cuttings, in turn."""
+"""The largest piece, in bytes, of the random cuttings, in turn: less than an event, a packet, a TLS record,
+a large buffer."""
 
+PIECES_OF_AN_EVENT = 32
+"""No random cutting has its longest event come in many more pieces than twice this: clients that append each read to
+what they have take time in the square of that number."""
 
-class Decoder(Protocol):
-    """What is replayed: anything that takes bytes and gives events, like ``SSEDecoder``."""
+MOST_BYTES = 20_000_000
+"""Bytes that the cuts of one event are fed at most, by each client: an event of megabytes is cut at fewer places."""
 
-    def feed(self, piece: bytes) -> list[SSEvent]: ...
-    def state(self) -> tuple[object, ...]: ...
+FEWEST_CUTS = 16
+"""Cuts that are made in every event, however long: about one for each line and kind of character."""
 
-
-class MakeDecoder(Protocol):
-    """Begins a decoder at an offset where no event is open."""
-
-    def __call__(self, offset: int = 0, *, after_cr: bool = False) -> Decoder: ...
+MOST_BREAKS = 200
+"""Cuts under which a client breaks that are kept, to be compared with what the user's client has."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +60,34 @@ class Reading:
     """The capture read in one piece.
 
     ``turns``: by choice.  ``done``: whether ``[DONE]`` came.  ``unfinished``: an event that the end of the file
-    leaves open, or None.  ``chunks``: how many events were chunks of a known protocol.
+    leaves open, or None.  ``chunks``: the JSON objects of the events that hold one.
     """
 
     events: tuple[SSEvent, ...]
-    turns: dict[int, Assembled]
+    turns: dict[int, Turn]
     bad_frames: tuple[BadFrame, ...]
     done: bool
     unfinished: SSEvent | None
-    chunks: int
-    state: tuple[object, ...]
+    chunks: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """A cutting under which the reassembly gives something else.  ``offset``: the cut, in bytes."""
+class Break:
+    """Where a client goes wrong on this capture.
 
+    ``delivery``: how the bytes arrive, in words.  ``always``: whether it goes wrong with one event a read already.
+    ``offset``: in bytes, of the cut or of the event.  ``expected`` and ``got``: the data of that event, shortened.
+    ``data``: what the client has in place of the event's data; ``event``: which one.
+    """
+
+    client: Client
+    delivery: str
+    always: bool
     offset: int
     expected: str
     got: str
+    event: int
+    data: tuple[str, ...]
 
 
 @dataclass
@@ -88,13 +95,14 @@ class Cuttings:
     """What was tried.
 
     ``offsets``: byte offsets at which the stream was cut.  ``kinds``: distinct cuts that stood for all of them.
-    ``random``: whole readings in random pieces.
+    ``random``: whole readings in random pieces.  ``breaks``: by the client's description, first the one that is
+    told; a client that is not in it reads this stream right however it is cut.
     """
 
     offsets: int = 0
     kinds: int = 0
     random: int = 0
-    disagreements: list[Disagreement] = field(default_factory=list)
+    breaks: dict[str, list[Break]] = field(default_factory=dict)
 
 
 def read_stream(data: bytes) -> Reading:
@@ -104,81 +112,135 @@ def read_stream(data: bytes) -> Reading:
     assembler = Assembler()
     bad: list[BadFrame] = []
     done = False
-    chunks = 0
+    chunks = []
     for event in events:
-        if event.data.strip() == "[DONE]":
+        if event.done:
             done = True
             continue
-        chunk, trouble = _frame(event)
-        if trouble:
-            bad.append(BadFrame(event.start, trouble))
+        try:
+            chunk = read_chunk(event)
+        except NotAChunk as trouble:
+            bad.append(BadFrame(event.start, str(trouble)))
         else:
-            chunks += 1
+            chunks.append(chunk)
             assembler.feed(chunk, event.start)
     unfinished = decoder.finish()
-    if unfinished is not None and unfinished.data.strip() == "[DONE]":
+    if unfinished is not None and unfinished.done:
         done, unfinished = True, None
     turns = {choice: assembler.result(choice) for choice in assembler.choices}
-    return Reading(tuple(events), turns, tuple(bad), done, unfinished, chunks, decoder.state())
+    return Reading(tuple(events), turns, tuple(bad), done, unfinished, tuple(chunks))
 
 
-def _frame(event: SSEvent) -> tuple[Any, str]:
-    if not event.intact:
-        return None, "the data is not UTF-8"
-    try:
-        chunk = json.loads(event.data)
-    except ValueError:
-        return None, "the data is not JSON"
-    except RecursionError:
-        return None, "the data is nested too deep"
-    return (chunk, "") if isinstance(chunk, dict) else (None, "the data is not a JSON object")
+@dataclass(frozen=True)
+class _Segment:
+    """An event's bytes; ``cuts``: offsets in them, one for each kind that no event before had."""
+
+    number: int
+    start: int
+    content: bytes
+    data: list[str]
+    cuts: list[int]
 
 
 def cut_everywhere(
     data: bytes,
     *,
-    make: MakeDecoder = SSEDecoder,
-    random_cuttings: int = 8,
+    clients: Sequence[Client] = CLIENTS,
+    random_cuttings: int = 4,
     seed: int = 0,
     progress: Callable[[int], None] = lambda advanced: None,
 ) -> Cuttings:
-    """Read a stream cut at every byte offset, and in random pieces.
+    """Read a stream with each client: an event a read, cut at every byte offset, and in random pieces.
 
-    ``make``: the decoder on trial.  ``progress`` is called with numbers of bytes; they add up to
-    ``len(data) * (1 + random_cuttings)``.  The same ``seed`` gives the same pieces.
+    ``progress`` is called with numbers of bytes; they add up to ``len(data) * (1 + len(clients))``.  The same
+    ``seed`` gives the same pieces.
     """
-    uncut = make()
-    events = uncut.feed(data)
-    result = Cuttings()
-    seen: set[bytes] = set()
-    known: dict[tuple[object, ...], list[set[bytes]]] = {}
-    for segment, after_cr, start, expected in _segments(data, events):
-        result.offsets += len(segment)
-        lines, looks = _looks(segment)
-        structure = (after_cr, start == 0, bool(expected), *(line[:2] for line in lines))
-        if looks not in seen or structure not in known:
-            seen.add(looks)
-            new = structure not in known
-            kinds = known.setdefault(structure, [set() for _ in lines])
-            cuts = _new_kinds(looks, lines, kinds)
-            result.kinds += len(cuts)
-            _try_segment(make, segment, after_cr, start, expected, cuts, new, result)
-        progress(len(segment))
-    source = random.Random(seed)
-    for number in range(random_cuttings):
-        _try_random(make, data, events, uncut.state(), source, PIECES[number % len(PIECES)], result)
+    segments = list(_segments(data, SSEDecoder().feed(data)))
+    result = Cuttings(len(data), sum(len(segment.cuts) for segment in segments), random_cuttings)
+    progress(len(data))
+    for client in clients:
+        found = list(_breaks(client, segments)) or list(_at_random(client, data, segments, random_cuttings, seed))
+        if found:
+            result.breaks[client.description] = found
         progress(len(data))
     return result
 
 
-def _segments(data: bytes, events: list[SSEvent]) -> Iterator[tuple[bytes, bool, int, list[SSEvent]]]:
-    """The stream event by event: bytes, whether a CR precedes them, their offset, the event they make."""
+def _segments(data: bytes, events: list[SSEvent]) -> Iterator[_Segment]:
+    """The stream event by event, with the cuts to be made in each."""
+    known: dict[tuple[object, ...], list[set[bytes]]] = {}
+    seen: set[bytes] = set()
     start = 0
-    for event in events:
-        yield data[start : event.end], data[start - 1 : start] == b"\r", start, [event]
-        start = event.end
-    if start < len(data):
-        yield data[start:], data[start - 1 : start] == b"\r", start, []
+    for number, event in enumerate(events):
+        # The line feed of a CR LF that ended the last event belongs to that event.
+        end = event.end + (data[event.end - 1 : event.end + 1] == b"\r\n")
+        content = data[start:end]
+        cuts: list[int] = []
+        lines, looks = _looks(content)
+        structure = tuple(line[:2] for line in lines)
+        if looks not in seen or structure not in known:
+            seen.add(looks)
+            cuts = _new_kinds(looks, lines, known.setdefault(structure, [set() for _ in lines]))
+            cuts = cuts[: max(FEWEST_CUTS, MOST_BYTES // len(content))]
+        yield _Segment(number, start, content, [event.data], cuts)
+        start = end
+
+
+def _breaks(client: Client, segments: list[_Segment]) -> Iterator[Break]:
+    """Where the client goes wrong with one event a read; else with all in one read; else where it is cut."""
+    reader = client.make()
+    whole = [(segment, reader.feed(segment.content)) for segment in segments]
+    wrong = [(segment, got) for segment, got in whole if got != segment.data]
+    for segment, got in wrong[:MOST_BREAKS]:
+        yield _break(client, "even if each read is one event", segment, segment.start, got, always=True)
+    if wrong:
+        return
+    together = client.make().feed(b"".join(segment.content for segment in segments))
+    for segment, text in zip(segments, [*together, *[""] * len(segments)]):
+        if [text] != segment.data:
+            yield _break(client, "if a read brings several events", segment, segment.start, [text] if text else [])
+            return  # what it loses depends on how many came together
+    count = 0
+    for segment in segments:
+        for cut in segment.cuts:
+            reader = client.make()
+            got = [*reader.feed(segment.content[:cut]), *reader.feed(segment.content[cut:])]
+            if got != segment.data:
+                count += 1
+                yield _break(client, "if a read ends here", segment, segment.start + cut, got)
+                if count == MOST_BREAKS:
+                    return
+
+
+def _at_random(client: Client, data: bytes, segments: list[_Segment], readings: int, seed: int) -> Iterator[Break]:
+    source = random.Random(seed)
+    least = max((len(segment.content) for segment in segments), default=0) // PIECES_OF_AN_EVENT
+    for number in range(readings):
+        largest = max(PIECES[number % len(PIECES)], least)
+        reader = client.make()
+        got: list[str] = []
+        at = 0
+        while at < len(data):
+            size = source.randint(1, largest)
+            got += reader.feed(data[at : at + size])
+            at += size
+        for segment, text in zip(segments, [*got, *[""] * len(segments)]):
+            if [text] != segment.data:
+                yield _break(client, "if reads end at random", segment, segment.start, [text] if text else [])
+                return
+
+
+def _break(
+    client: Client, delivery: str, segment: _Segment, offset: int, got: Iterable[str], *, always: bool = False
+) -> Break:
+    data = tuple(got)
+    shown = " | ".join(data) or "no event"
+    expected = segment.data[0]
+    at = next((i for i, (a, b) in enumerate(zip(expected, shown)) if a != b), min(len(expected), len(shown)))
+    at = at if data else 0
+    return Break(
+        client, delivery, always, offset, around(expected, at), around(shown, at), segment.number, data
+    )  # fmt: skip
 
 
 def _new_kinds(looks: bytes, lines: list[tuple[bytes, bytes, int]], kinds: list[set[bytes]]) -> list[int]:
@@ -191,68 +253,6 @@ def _new_kinds(looks: bytes, lines: list[tuple[bytes, bytes, int]], kinds: list[
         met.update(window)
         begin = end
     return cuts
-
-
-def _try_segment(
-    make: MakeDecoder,
-    segment: bytes,
-    after_cr: bool,
-    start: int,
-    expected: list[SSEvent],
-    cuts: list[int],
-    bytewise: bool,
-    result: Cuttings,
-) -> None:
-    whole = make(start, after_cr=after_cr)
-    whole.feed(segment)
-    state = whole.state()
-
-    def trial(pieces: Iterable[bytes], cut: int) -> None:
-        decoder = make(start, after_cr=after_cr)
-        got = [event for piece in pieces for event in decoder.feed(piece)]
-        if got != expected or decoder.state() != state:
-            result.disagreements.append(_disagreement(cut, expected, got))
-
-    for cut in cuts:
-        trial((segment[:cut], segment[cut:]), start + cut)
-    if bytewise and len(segment) <= BYTEWISE:
-        trial((segment[at : at + 1] for at in range(len(segment))), start)
-
-
-def _try_random(
-    make: MakeDecoder,
-    data: bytes,
-    expected: list[SSEvent],
-    state: tuple[object, ...],
-    source: random.Random,
-    largest: int,
-    result: Cuttings,
-) -> None:
-    result.random += 1
-    decoder = make()
-    count = at = 0
-    while at < len(data):
-        size = source.randint(1, largest)
-        got = decoder.feed(data[at : at + size])
-        at += size
-        if got != expected[count : count + len(got)]:
-            result.disagreements.append(_disagreement(at - size, expected[count : count + len(got)], got))
-            return
-        count += len(got)
-    if count != len(expected) or decoder.state() != state:
-        result.disagreements.append(_disagreement(len(data), expected[count:], []))
-
-
-def _disagreement(offset: int, expected: list[SSEvent], got: list[SSEvent]) -> Disagreement:
-    one, other = _shown(expected), _shown(got)
-    if one == other:
-        other += " (the same text, but from other bytes, or the decoder is in another state after it)"
-    return Disagreement(offset, one, other)
-
-
-def _shown(events: list[SSEvent]) -> str:
-    text = " | ".join(event.data for event in events) or "no event"
-    return text if len(text) <= 300 else text[:300] + "…"
 
 
 # ASCII to one letter, UTF-8 continuation bytes to another, each kind of lead byte to its own.

@@ -12,12 +12,18 @@ from typing import Any, Literal
 
 import click
 
-from ..check.capture import Capture, UnusableInput, read_capture
+from ..check.capture import UnusableInput, protocol_of, read_capture
+from ..check.clients import CLIENTS
+from ..check.live import Answers
+from ..check.model import Beside
 from ..check.replay import Cuttings, Reading, cut_everywhere, read_stream
-from ..check.verdict import Beside, Finding, Verdict, judge
+from ..check.report import as_document, as_lines
+from ..check.verdict import Verdict, judge
 from ..gate.schemas import ToolsError
 from ..gate.validate import as_call
-from ..wire.assemble import Assembled, from_response
+from ..wire.assemble import from_response
+from ..wire.text import printable
+from ..wire.turn import Turn
 
 CLEAN, CORRUPTED, UNUSABLE = 0, 1, 2
 """The exit statuses."""
@@ -74,7 +80,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
     "--random",
     "random_cuttings",
     type=click.IntRange(0),
-    default=8,
+    default=4,
     show_default=True,
     metavar="N",
     help="Readings in random pieces.",
@@ -101,8 +107,8 @@ def check(
     """Find out whether a stream's tool calls were corrupted, and by whom.
 
     CAPTURE is what `curl -N` wrote (- for standard input); with --live none is needed.  The stream is
-    put together cut at every byte offset, checked against the tools' schemas and compared with whatever
-    else is given.
+    put together, checked against the tools' schemas and compared with whatever else is given; then it is
+    read, cut at every byte offset, as clients that people write would read it.
 
     Exit status: 0 clean, 1 corrupted, 2 unusable input.
     """
@@ -113,18 +119,17 @@ def check(
         raise click.UsageError("--raw needs --dialect")
     try:
         request = _request(request_file)
+        live: Answers | None = None
         whole: bytes | None = None
-        whole_error = None
-        cut = None
         if url is not None:
-            stream, cut, whole, whole_error = _live(
-                url, request, model, api_key, timeout, directory, logprobs=dialect is not None, quiet=as_json
-            )
-            sampled = request.get("temperature", 0) != 0
+            live = _live(url, request, model, api_key, timeout, directory, logprobs=dialect is not None, quiet=as_json)
+            stream = read_capture(live.stream)
+            whole = live.whole
         else:
             assert capture is not None
             stream = read_capture(_bytes(capture))
-            sampled = request.get("temperature") != 0
+        # Without --live the request may have been changed by defaults that are not known here; with it there are none.
+        sampled = request.get("temperature", None if live is None else 0) != 0
         if whole_file is not None:
             whole = _bytes(whole_file)
         wholes = {} if whole is None else _whole(whole)
@@ -134,31 +139,47 @@ def check(
             raw = None if whole is None else model_text(whole)
             if raw is None:
                 unread = "What the model itself wrote is not known: the whole response has no log probabilities."
-        seen = None if seen_file is None else _seen(seen_file)
+        beside = Beside(
+            whole=wholes,
+            whole_error=live.whole_error if live else None,
+            whole_status=live.whole_status if live else None,
+            raw=raw,
+            raw_of_whole=raw_file is None,
+            dialect=dialect or "lfm2",
+            seen=None if seen_file is None else _seen(seen_file),
+            expected_calls=expect_calls,
+            sampled=sampled,
+        )
         reading = read_stream(stream.data)
         _usable(reading)
         cuttings = _cut(stream.data, random_cuttings, seed)
-        beside = Beside(wholes, whole_error, raw, dialect or "lfm2", seen, expect_calls, sampled)
-        verdict = judge(reading, cuttings, cut or stream.cut, request["tools"], beside)
+        verdict = judge(reading, cuttings, (live.cut if live else None) or stream.cut, request["tools"], beside)
     except UnusableInput as error:
         _unusable(str(error), as_json)
     except ToolsError as error:
         _unusable(f"The declared tools cannot be used: {error}.", as_json)
     except ImportError as error:
         _unusable(str(error), as_json)
+    except Exception as error:
+        # Exit status 1 means "corrupted", so a fault of this program must not end with it.
+        _unusable(
+            f"The check itself failed ({type(error).__name__}); nothing is said about the stream. Please report it "
+            "with the files.",
+            as_json,
+        )
     if unread:
         verdict = Verdict(verdict.findings, (*verdict.notes, unread), verdict.summary)
     if as_json:
-        click.echo(json.dumps({**verdict.as_json(), **_counts(stream.data, reading, cuttings, seed)}, indent=2))
+        click.echo(json.dumps(as_document(verdict, stream.data, reading, cuttings, seed), indent=2))
     else:
-        _print(verdict, stream.data, reading, cuttings, seed)
+        click.echo("\n".join(as_lines(verdict, stream.data, reading, cuttings, seed)))
     sys.exit(CLEAN if verdict.clean else CORRUPTED)
 
 
 def _unusable(sentence: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"clean": None, "error": sentence}))
-    click.echo(f"lfm2-fixed check: {_printable(sentence)}", err=True)
+    click.echo(f"lfm2-fixed check: {printable(sentence)}", err=True)
     sys.exit(UNUSABLE)
 
 
@@ -174,7 +195,9 @@ def _bytes(path: Path) -> bytes:
 def _json(path: Path, what: str) -> Any:
     try:
         return json.loads(_bytes(path))
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UnusableInput(f"{what} {path} is nested too deep.") from error
+    except ValueError as error:
         raise UnusableInput(f"{what} {path} is not JSON ({error}).") from error
 
 
@@ -186,19 +209,22 @@ def _request(path: Path) -> dict[str, Any]:
     return request
 
 
-def _whole(raw: bytes) -> dict[int, Assembled]:
+def _whole(raw: bytes) -> dict[int, Turn]:
     try:
         document = json.loads(raw)
         choices = document.get("choices") if isinstance(document, dict) else None
         numbers = [c.get("index", 0) for c in choices if isinstance(c, dict)] if isinstance(choices, list) else [0]
-        turns = {number: from_response(document, choice=number) for number in numbers}
-    except (ValueError, RecursionError) as error:
+        turns = {number: from_response(document, choice=number) for number in numbers if isinstance(number, int)}
+    except RecursionError as error:
+        raise UnusableInput("The whole response cannot be used (it is nested too deep).") from error
+    except ValueError as error:
         raise UnusableInput(f"The whole response cannot be used ({error}).") from error
     if not turns:
         raise UnusableInput("The whole response cannot be used (it has no choice).")
     for turn in turns.values():
-        if any(problem.kind == "error" for problem in turn.problems):
-            raise UnusableInput(f"The whole response is an error: {turn.problems[0].message}.")
+        for problem in turn.problems:
+            if problem.kind == "error":
+                raise UnusableInput(f"The whole response is an error: {problem.message}.")
     return turns
 
 
@@ -224,7 +250,7 @@ def _seen(path: Path) -> list[Any]:
         if isinstance(document, list):
             return [as_call(call) for call in document]
         return list(from_response(document))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise UnusableInput(f"{path} holds no calls ({error}).") from error
 
 
@@ -234,9 +260,16 @@ def _usable(reading: Reading) -> None:
             "The capture has no server-sent event (no `data:` line closed by an empty line): was the request "
             'sent with "stream": true, and the output of curl -N kept as it was?'
         )
-    if not reading.chunks or not any(turn.protocol or turn.problems for turn in reading.turns.values()):
+    turns = reading.turns.values()
+    if any(turn.protocol for turn in turns):
+        return
+    unknown = any(problem.kind == "unknown" for turn in turns for problem in turn.problems)
+    if unknown or not any(turn.problems for turn in turns):
+        named = next(filter(None, map(protocol_of, reading.chunks)), None)
+        belongs = f": they are of {named}" if named else ""
         raise UnusableInput(
-            f"None of the capture's {len(reading.events)} events is a chunk of Chat Completions, Responses or Messages."
+            f"None of the capture's {len(reading.events)} events is a chunk of Chat Completions, Responses or "
+            f"Messages{belongs}."
         )
 
 
@@ -250,17 +283,17 @@ def _live(
     *,
     logprobs: bool,
     quiet: bool,
-) -> tuple[Capture, str | None, bytes | None, str | None]:
+) -> Answers:
     from ..check.live import ask, endpoint, prepared
 
     address = endpoint(url, request)
-    body = prepared(request, model, logprobs=logprobs, address=address)
+    body = prepared(request, model, address=address)
     headers = {}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     if address.endswith("/messages"):
         headers |= {"anthropic-version": "2023-06-01", **({"x-api-key": api_key} if api_key else {})}
-    answers = ask(address, body, headers=headers, timeout=timeout)
+    answers = ask(address, body, headers=headers, timeout=timeout, logprobs=logprobs)
     stamp = time.strftime("check-%Y%m%d-%H%M%S")
     kept = [(directory / f"{stamp}.sse", answers.stream)]
     if answers.whole is not None:
@@ -273,63 +306,12 @@ def _live(
         raise UnusableInput(f"The captures cannot be saved in {directory} ({error.strerror}).") from error
     if not quiet:
         click.echo(f"Saved: {', '.join(str(path) for path, _ in kept)}", err=True)
-    return read_capture(answers.stream), answers.cut, answers.whole, answers.whole_error
+    return answers
 
 
 def _cut(data: bytes, random_cuttings: int, seed: int) -> Cuttings:
-    total = len(data) * (1 + random_cuttings)
+    total = len(data) * (1 + len(CLIENTS))
     if total < 4_000_000 or not sys.stderr.isatty():
         return cut_everywhere(data, random_cuttings=random_cuttings, seed=seed)
     with click.progressbar(length=total, label="Cutting", file=sys.stderr, update_min_steps=total // 200) as bar:
         return cut_everywhere(data, random_cuttings=random_cuttings, seed=seed, progress=bar.update)
-
-
-def _counts(data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> dict[str, Any]:
-    return {
-        "bytes": len(data),
-        "events": len(reading.events),
-        "calls": {choice: [call.name for call in turn] for choice, turn in reading.turns.items()},
-        "cuttings": {
-            "offsets": cuttings.offsets,
-            "kinds": cuttings.kinds,
-            "random": cuttings.random,
-            "seed": seed,
-        },
-    }
-
-
-def _print(verdict: Verdict, data: bytes, reading: Reading, cuttings: Cuttings, seed: int) -> None:
-    click.echo(_printable(verdict.summary))
-    for finding in verdict.findings:
-        click.echo()
-        _print_finding(finding)
-    click.echo()
-    for note in verdict.notes:
-        click.echo(f"Note: {_printable(note)}")
-    same = "always with the same result" if not cuttings.disagreements else "not always with the same result"
-    click.echo(
-        f"Read: {len(data):,} bytes, {len(reading.events):,} events; cut at each of {cuttings.offsets:,} byte offsets "
-        f"({cuttings.kinds:,} kinds of cut) and {cuttings.random} times in random pieces (seed {seed}), {same}."
-    )
-
-
-def _print_finding(finding: Finding) -> None:
-    where = [] if finding.call is None else [f"call {finding.call}"]
-    if finding.choice:
-        where.append(f"choice {finding.choice}")
-    if finding.pointer:
-        where.append(f"at {finding.pointer}")
-    if finding.offset is not None:
-        where.append(f"byte {finding.offset:,}")
-    certainty = "" if finding.shown else " (likely)"
-    click.echo(f"{finding.fault}{certainty}: {finding.code}{' in ' + ', '.join(where) if where else ''}")
-    click.echo(f"  {_printable(finding.message)}")
-    if finding.expected is not None:
-        click.echo(f"  expected: {_printable(finding.expected)}")
-    if finding.got is not None:
-        click.echo(f"  got:      {_printable(finding.got)}")
-
-
-def _printable(text: str) -> str:
-    """A model's text without what would move a terminal's cursor or cannot be encoded."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

@@ -10,6 +10,12 @@ import click
 from ..core.dialects import DIALECTS
 
 
+class Unusable(click.ClickException):
+    """An option's value that cannot be used: one sentence, and the exit status of a wrong command line."""
+
+    exit_code = 2
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("--upstream", required=True, metavar="URL", help="The server to stand in front of.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on. There is no access control of its own.")
@@ -103,4 +109,4 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
     try:
         serve(Settings(**options), host=host, port=port, shutdown_timeout=shutdown_timeout)
     except (ValueError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        raise Unusable(str(error)) from None

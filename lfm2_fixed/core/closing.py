@@ -21,7 +21,7 @@ from .escapes import json_string
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
 from .state import BRACE, CALL, DICT, OBJECT, Block, Frame
-from .tokens import QUOTES
+from .tokens import CLOSERS, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -44,7 +44,7 @@ def closing_verdict(block: Block, *, python: bool, strict: bool, raw_newline: bo
         joins = yield from opens_string(source)
         source.rewind(after)
         return Verdict.CLOSE if joins is None else Verdict.JOIN
-    verdict = yield from (_later(block, after) if strict else _first(block, after, raw_newline))
+    verdict = yield from (_later(block, after, raw_newline) if strict else _first(block, after, raw_newline))
     if verdict is not Verdict.TEXT:
         source.rewind(after)
     return verdict
@@ -54,7 +54,7 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     """The literal's first quote."""
     source = block.source
     speculate = after >= block.speculate_from
-    if (yield from _GoesOn(block, strict=False, speculate=speculate, python=not raw_newline).after_value()):
+    if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
     if (yield from _slipped(block, after)):
@@ -65,36 +65,43 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if not raw_newline:
         source.rewind(after)
         read = yield from pass_expression(source, after_string=True)
-        if read and (yield from _GoesOn(block, strict=False, speculate=True, python=True).after_value()):
+        if read and (yield from _GoesOn(block, strict=False, speculate=True, raw_newline=False).after_value()):
             return Verdict.JOIN if read is STRINGS else Verdict.MALFORMED
         block.speculate_from = max(failed, source.offset)
     return Verdict.TEXT
 
 
-def _later(block: Block, after: int) -> Reader[Verdict]:
+def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     """A quote that is not the literal's first."""
     source = block.source
     char = source.now()
     if not char or char in ",:)]}":
-        if (yield from _GoesOn(block, strict=True, speculate=False, python=False).after_value()):
+        if (yield from _GoesOn(block, strict=True, speculate=False, raw_newline=raw_newline).after_value()):
             return Verdict.CLOSE
     elif not block.tools or not (char.isalnum() or char == "_"):
         return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
     return Verdict.MALFORMED if (yield from _slipped(block, after)) else Verdict.TEXT
 
 
+_ELEMENTS_AHEAD = 2
+"""How many elements behind a comma must be literals, for a later quote to close an element of a list.  More
+would find more code, but it is a bound on the work for each quote in a text."""
+
+
 class _GoesOn:
     """Whether *the list goes on* at the cursor, behind a value (contract §4).  Moves the cursor.
 
-    ``speculate``: look-aheads of any length are allowed: comments, and (``python``) elements that are no literals.
+    ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
+    no literals.
     """
 
-    def __init__(self, block: Block, *, strict: bool, speculate: bool, python: bool) -> None:
+    def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool) -> None:
         self.block = block
         self.source = block.source
         self.strict = strict
         self.comments = speculate
-        self.elements = speculate and python
+        self.raw_newline = raw_newline
+        self.elements = speculate and not raw_newline
 
     def after_value(self) -> Reader[bool]:
         """A value of the innermost open bracket ends here."""
@@ -181,7 +188,11 @@ class _GoesOn:
         return (yield from source.skip(self.comments)) == ":"
 
     def _strict_element(self, frame: Frame, char: str) -> Reader[bool]:
-        """The same, but behind the literal, too, the bracket must go on: text has commas before quotes as well."""
+        """The same, but behind the literal, too, the bracket must go on: text has commas before quotes as well.
+
+        Behind a newline in the literal the element must be on the same line, as the templates write containers:
+        documents have one entry a line.
+        """
         source = self.source
         if frame.kind == CALL:
             argument = yield from self._argument(frame, char)
@@ -189,27 +200,55 @@ class _GoesOn:
                 return argument
             if self.block.named:
                 return False
-        goes_on = ":" if frame.kind in (DICT, OBJECT) else "," + frame.closer
-        if char and char in QUOTES:
-            if not (yield from pass_string(source, words=True)):
+        elif self.raw_newline and source.newline:
+            return False
+        if frame.kind in (DICT, OBJECT):
+            if char not in QUOTES or not (yield from self._literal(char)):
+                return False
+            return (yield from source.skip(self.comments)) == ":"
+        for _ in range(_ELEMENTS_AHEAD):
+            if char in CLOSERS:
+                return True
+            if not (yield from self._literal(char)):
                 return False
             char = yield from source.skip(self.comments)
-            return bool(char) and char in goes_on
-        return goes_on != ":" and (yield from opens_literal(source, char))
+            if char != ",":
+                return char == frame.closer
+            source.pos += 1
+            char = yield from source.skip(self.comments)
+            if char == frame.closer:
+                return True
+        return True
+
+    def _literal(self, char: str) -> Reader[bool]:
+        """Pass a string or a scalar.  False: there is none, or it does not end."""
+        source = self.source
+        if not (yield from opens_literal(source, char)):
+            return False
+        if (yield from source.peek()) in QUOTES:
+            return (yield from pass_string(source, words=True))
+        yield from source.name()
+        return True
 
     def _argument(self, frame: Frame, char: str) -> Reader[bool | None]:
         """Whether ``name=`` or ``**`` is next.  None: neither, nothing is passed: maybe an argument without a name."""
         source = self.source
         start = source.offset
         if char == "*":
-            if (yield from source.ahead(2)) == "**":
-                return True
-            return None
+            if (yield from source.ahead(2)) != "**":
+                return None
+            source.pos += 2
+            return not self.strict or (yield from source.skip(self.comments)) == "{"
         name = yield from source.name()
         if is_name(name) and (yield from source.skip(self.comments)) == "=":
             if (yield from source.ahead(2)) == "==":
                 return False
-            return not (self.strict and self.block.parameters) or name in (self.block.parameters or ())
+            if not self.strict:
+                return True
+            if self.block.parameters:
+                return name in self.block.parameters
+            source.pos += 1  # no tool says which names there are: code is full of ``name=name``
+            return (yield from opens_literal(source, (yield from source.skip(self.comments))))
         source.rewind(start)
         return None
 

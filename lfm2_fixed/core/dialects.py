@@ -1,4 +1,8 @@
-"""The table of dialects: how each model family marks its tool calls."""
+"""The table of dialects: how each model family writes its tool calls.  Nothing else knows a family.
+
+A new one is a row here.  The language inside a block is the same for all of them: calls as Python,
+or the JSON form, separated by ``,`` ``;`` or newlines (contract §5 and §6).
+"""
 
 from __future__ import annotations
 
@@ -10,23 +14,44 @@ class Dialect:
     """How a model family marks tool calls."""
 
     name: str
-    start: str
-    """The sentinel that opens a block."""
-    ends: tuple[str, ...]
-    """The sentinels that end one; the first is the one the model pairs with ``start``."""
-    special_tokens: tuple[str, ...]
-    """Other special tokens of the family's tokenizers."""
     parser: str
-    """The name of the tool parser for vLLM's ``--tool-call-parser``."""
+    """What vLLM's ``--tool-call-parser`` calls our parser for it."""
+    start: str
+    """The marker that opens a block."""
+    ends: tuple[str, ...]
+    """The markers that end one; the first is the one the model pairs with ``start``."""
+    special_tokens: tuple[str, ...]
+    """Other special tokens of the family's tokenizers: they are left out of content."""
+    markers_are_tokens: bool = True
+    """The markers are special tokens, which an engine leaves out of the text unless it is told not to."""
     bare_lists: bool = False
-    """A list may stand without sentinels."""
+    """A list may stand without markers: at the start, or behind a blank where it names a declared tool."""
+    json_answers: bool = False
+    """A turn that begins with the JSON form of a declared tool's call is one, without markers."""
+    newline_ends: bool = False
+    """Behind a list without an end marker, a newline shows that it has ended (contract §4, strictly closing)."""
     echoes: bool = False
-    """The model may repeat a block after its end."""
+    """The model may repeat a block after its end (contract §6, echo)."""
+    opener: str = "["
+    separator: str = ", "
+    closer: str = "]"
+    """How the model itself writes its calls in a block: around and between them."""
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.start, *self.ends)
+
+    @property
+    def needs_markers(self) -> bool:
+        """Whether there is no call without a marker before it."""
+        return not self.bare_lists
 
 
-DIALECTS = {
-    "lfm2": Dialect(
+_ALL = (
+    Dialect(
         "lfm2",
+        "lfm2_fixed",
         "<|tool_call_start|>",
         ("<|tool_call_end|>",),
         (
@@ -34,18 +59,21 @@ DIALECTS = {
             "<|im_start|>", "<|im_end|>", "<|tool_list_start|>", "<|tool_list_end|>",
             "<|tool_response_start|>", "<|tool_response_end|>",
         ),
-        "lfm2_fixed",
         echoes=True,
     ),
-    "llama4": Dialect(
+    Dialect(
         "llama4",
+        "llama4_pythonic_fixed",
         "<|python_start|>",
         ("<|python_end|>", "<|eom|>", "<|eot|>"),
         (
             "<|begin_of_text|>", "<|end_of_text|>", "<|header_start|>", "<|header_end|>", "<|step|>",
             "<|finetune_right_pad|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
         ),
-        "llama4_pythonic_fixed",
         bare_lists=True,
+        json_answers=True,
+        newline_ends=True,
     ),
-}  # fmt: skip
+)  # fmt: skip
+
+DIALECTS = {dialect.name: dialect for dialect in _ALL}

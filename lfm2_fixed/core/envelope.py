@@ -53,7 +53,7 @@ class Envelope:
         self._text = _Text(
             dialect,
             Declared(tools),
-            markup((dialect.start, *dialect.ends), hidden, shown=not hidden),
+            markup(dialect.markers, hidden, not hidden),
             Writer(events, whole=whole),
         )
         self._state: _State = self._text
@@ -73,6 +73,11 @@ class Envelope:
         self._input.close()
         self._run()
         self._text.out.finish()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the turn ended inside a call."""
+        return self._text.out.cut
 
     def _run(self) -> None:
         while self._input.next_slice():
@@ -150,6 +155,7 @@ class _Text:
         self._ends = sentinels(dialect.ends)
         self._plain = not dialect.bare_lists  # text without ``<`` is content
         self._first = True  # only blanks so far
+        self._first_brackets = "[{" if dialect.json_answers and tools else "["
         self._last = ""  # the last character, if no sentinel was left out behind it that a quote might belong to
         self._unended = False  # a block has not met its end marker: the next one is its own
         self._dead_ends: dict[str, int] = {}  # what openings of bare lists found, see ``BareOpening``
@@ -171,7 +177,7 @@ class _Text:
         if self._dialect.bare_lists and (bare := self._find_bare(text, start, stop)) >= 0:
             self._emit(text[start:bare])
             turn.at = bare
-            opening = BareOpening(turn.offset, self._dead_ends, first=self._first)
+            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json="{" in self._first_brackets)
             return self._block(turn, opening, "")
         self._emit(text[start:stop])
         turn.at = stop
@@ -209,7 +215,7 @@ class _Text:
         """Where a list of calls or an answer in JSON may begin without a marker, or -1."""
         if self._first:
             visible = _VISIBLE.search(text, start, stop)
-            if visible and visible[0] in "[{":
+            if visible and visible[0] in self._first_brackets:
                 return visible.start()
         if self._tools:
             bracket = text.find("[", start, stop)
@@ -228,7 +234,7 @@ class _Text:
             self._tools,
             self._markers,
             python_only=turn.offset < self._python_until,
-            newline_ends=dialect.bare_lists,
+            newline_ends=dialect.newline_ends,
         )
         return _InBlock(self, block, BlockReader(block, opening), marker, self._ends)
 

@@ -52,13 +52,15 @@ def block_opens(block: Block) -> Reader[bool]:
 class BareOpening:
     """Whether a list of calls, or an answer in JSON, begins without a marker before it (Llama 4).
 
-    ``first``: only blanks come before it.  Elsewhere it must name a declared tool, and JSON is text.
+    ``first``: only blanks come before it.  Elsewhere it must name a declared tool.  ``json``: JSON may be calls if
+    it comes first.
     ``at``: the offset of the block in the turn.  ``dead_ends``: what openings before this one found, see ``_pass``.
     """
 
-    def __init__(self, at: int, dead_ends: dict[str, int], *, first: bool) -> None:
+    def __init__(self, at: int, dead_ends: dict[str, int], *, first: bool, json: bool) -> None:
         self._at = at
         self._first = first
+        self._json = first and json
         self._dead_ends = dead_ends
         self._passed: dict[str, int] = {}
 
@@ -69,7 +71,7 @@ class BareOpening:
             source.pos += 1
             char = yield from source.skip(comments=False)
         if not in_list or char == "{":
-            if not self._first or not block.tools:
+            if not self._json:
                 return False
             block.declared_only = yield from names_declared_tool(block)
             return block.declared_only

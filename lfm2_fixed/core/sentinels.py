@@ -95,8 +95,9 @@ class PlainText:
 
     __slots__ = ("_held", "_last", "_markup")
 
-    def __init__(self, hidden: Markup | Iterable[str]) -> None:
-        self._markup = hidden if isinstance(hidden, Markup) else markup((), tuple(hidden))
+    def __init__(self, hidden: Markup | Iterable[str], markers: Iterable[str] = ()) -> None:
+        """Leave out ``hidden`` tokens, and ``markers`` that are not quoted."""
+        self._markup = hidden if isinstance(hidden, Markup) else markup(tuple(markers), tuple(hidden))
         self._held = ""
         self._last = ""  # the character before ``_held``, where no sentinel was left out there
 

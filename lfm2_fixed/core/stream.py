@@ -65,6 +65,15 @@ class PythonicStream:
         self._envelope.finish()
         return self._take()
 
+    @property
+    def cut(self) -> bool:
+        """After ``finish``: whether the turn ended inside a call (contract §3, cut off).
+
+        Such a call is dropped, and no event tells of it unless a part of it was sent: whoever must not take a cut
+        turn for a whole one asks here.
+        """
+        return self._envelope.cut
+
     def _take(self) -> list[Event]:
         events = self._events.copy()
         self._events.clear()

@@ -126,6 +126,7 @@ class _Literal:
         self.plain = _PLAIN["'", self.format]
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
+        self.delimiter_unescaped = False  # one was text: this writer escapes nothing
         self.verbatim = False  # a raw literal: the sign was met, backslashes are text
         self.mark: int | None = None
 
@@ -166,7 +167,7 @@ class _Literal:
                     if self.mark is not None:
                         block.out.send(block.out.take(self.mark))
                     return verdict
-                strict = True
+                strict = self.delimiter_unescaped = True
                 block.open_quote = delimiter
                 source.rewind(quote_offset + 1)
                 self._send(quote)
@@ -282,7 +283,9 @@ class _Literal:
                 source.pos += 1  # one end of a line, which the backslash allows
                 char = "\r\n"
             source.pos += 2
-            return char if self.verbatim and char == self.quote else "\\" + char
+            # Behind the sign the delimiter still is escaped, unless one was text without.
+            escaped = self.verbatim and char == self.quote and not self.delimiter_unescaped
+            return char if escaped else "\\" + char
         if char in SIMPLE_ESCAPES:
             source.pos += 2
             if char == self.quote:

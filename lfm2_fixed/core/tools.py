@@ -84,7 +84,11 @@ def functions(tools: Tools, refuse: Callable[[str], Any] = lambda message: None)
             if not isinstance(namespace, str) or not namespace:
                 refuse(f"{where} has no name")
                 continue
-            for inner, member in enumerate(_get(tool, "tools") or ()):
+            members = _get(tool, "tools") or ()
+            if not isinstance(members, (list, tuple)):
+                refuse(f"{where} has no list of tools")
+                continue
+            for inner, member in enumerate(members):
                 _declare(member, namespace, f"{where}, tool {inner} of the namespace", found, refuse)
         else:
             _declare(tool, "", where, found, refuse)

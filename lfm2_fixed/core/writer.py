@@ -25,7 +25,7 @@ class Writer:
     """Appends the events of one turn to ``events``; ``whole`` sends nothing of a call before its end."""
 
     __slots__ = (
-        "name", "index", "_events", "_waiting", "_holds", "_whole", "_calls",
+        "name", "index", "cut", "_events", "_waiting", "_holds", "_whole", "_calls",
         "_blanks", "_fresh", "_sent", "_parted",
     )  # fmt: skip
 
@@ -38,6 +38,7 @@ class Writer:
         self._waiting: list[str] = []
         self._holds = 0
         self._calls = 0  # that were started in this turn
+        self.cut = False  # the turn ended inside a call
         # The content.
         self._blanks: list[str] = []  # that may turn out to end a segment
         self._fresh = False  # at the start of a segment that is not the first
@@ -132,6 +133,8 @@ class Writer:
 
     def abort(self, reason: Literal["cut", "malformed"]) -> None:
         """The call will not be completed."""
+        if reason == "cut":
+            self.cut = True  # also where nothing of the call was sent, so that no event says it
         if self.index is not None:
             self._events.append(CallAborted(self.index, reason))
 

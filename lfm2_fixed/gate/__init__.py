@@ -12,10 +12,14 @@ Works with any server and any parser; vLLM is not needed.  A turn is taken or re
 call is corrupted, its siblings may be the other half of it.
 """
 
-from ..wire.assemble import Assembled, Call, Problem, assemble, from_response
+from ..wire.assemble import assemble, from_response
+from ..wire.turn import Call, Problem, Turn
 from .gate import CallsRefused, Gate, VerifiedCall
-from .schemas import Tools, ToolsError
+from .schemas import Tools, ToolsError, compiled_tools
 from .validate import Code, Issue, validate
+
+Assembled = Turn
+"""The name that ``Turn`` had first."""
 
 __all__ = [
     "Assembled",
@@ -27,8 +31,10 @@ __all__ = [
     "Problem",
     "Tools",
     "ToolsError",
+    "Turn",
     "VerifiedCall",
     "assemble",
+    "compiled_tools",
     "from_response",
     "validate",
 ]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from ..wire.assemble import Assembled, Assembler, Call
+from ..wire import chat, messages, responses
+from ..wire.assemble import Assembler
 from ..wire.strict_json import read
-from .schemas import Tools
+from ..wire.text import sendable
+from ..wire.turn import Call, Turn
+from .schemas import Tools, compiled_tools
 from .validate import Code, Issue, examine
 
 Chunk = TypeVar("Chunk")
@@ -20,6 +23,7 @@ class VerifiedCall:
 
     ``arguments``: the value, exactly as the model gave it (for a ``custom`` tool: its text).
     ``text``: the arguments as they were sent.  ``id``: what the tool result must name.
+    ``namespace``: the one that the tool was declared in, where the call names it.
     """
 
     name: str
@@ -27,6 +31,7 @@ class VerifiedCall:
     text: str
     id: str | None
     kind: Literal["function", "custom"] = "function"
+    namespace: str | None = None
 
 
 class CallsRefused(Exception):
@@ -35,42 +40,34 @@ class CallsRefused(Exception):
     ``issues``: all of them.  ``turn``: what was received, unverified.
     """
 
-    def __init__(self, issues: list[Issue], turn: Assembled) -> None:
+    def __init__(self, issues: list[Issue], turn: Turn) -> None:
         self.issues = issues
         self.turn = turn
         super().__init__("; ".join(map(str, issues)))
 
     def tool_results(self) -> list[dict[str, Any]]:
         """A result for each call that tells the model what to mend, in the shape of the turn's protocol."""
-        return [
-            _result(self.turn.protocol, identity, self._text(index))
-            for index, identity in enumerate(_identities(self.turn))
-        ]
+        results: list[dict[str, Any]] = sendable(self._results())
+        return results
 
     def messages(self) -> list[dict[str, Any]]:
         """What to append to the conversation: the model's turn, then a result for each of its calls.
 
         Arguments that are no JSON object stand in the history as ``{}``: servers parse it and would answer
-        with an error.  Without any call: one user message with the reasons.
+        with an error.  Without any call: one user message with the reasons.  It can be sent as it is: what has no
+        form in UTF-8 is replaced.
         """
         if not self.turn.calls:
-            return [{"role": "user", "content": self._text(None)}]
-        calls = list(zip(self.turn, _identities(self.turn), strict=True))
-        content = self.turn.content
-        if self.turn.protocol == "responses":
-            return [*(_responses_call(call, identity) for call, identity in calls), *self.tool_results()]
-        if self.turn.protocol == "messages":
-            blocks: list[dict[str, Any]] = [{"type": "text", "text": content}] if content else []
-            blocks += [
-                {"type": "tool_use", "id": identity, "name": call.name, "input": _object(call)}
-                for call, identity in calls
-            ]
-            return [
-                {"role": "assistant", "content": blocks},
-                {"role": "user", "content": self.tool_results()},
-            ]
-        said = [_chat_call(call, identity) for call, identity in calls]
-        return [{"role": "assistant", "content": content or None, "tool_calls": said}, *self.tool_results()]
+            return [{"role": "user", "content": sendable(self._text(None))}]
+        wire = _wire(self.turn.protocol)
+        said = [(_readable(call), identity) for call, identity in zip(self.turn, _identities(self.turn))]
+        history: list[dict[str, Any]] = sendable(wire.history(self.turn, said, self._results()))
+        return history
+
+    def _results(self) -> list[dict[str, Any]]:
+        wire = _wire(self.turn.protocol)
+        pairs = zip(self.turn, _identities(self.turn))
+        return [wire.result(call, identity, self._text(index)) for index, (call, identity) in enumerate(pairs)]
 
     def _text(self, index: int | None) -> str:
         own = [issue for issue in self.issues if issue.call is None or issue.call == index]
@@ -86,6 +83,8 @@ class CallsRefused(Exception):
 
 def _advice(issues: list[Issue]) -> str:
     codes = {issue.code for issue in issues}
+    if Code.OVER_BUDGET in codes:
+        return "Make the call again with simpler arguments."
     if Code.INCOMPLETE in codes:
         return "Make the call again, complete; if it was cut off for its length, make it shorter or split it."
     if Code.UNKNOWN_TOOL in codes:
@@ -93,12 +92,17 @@ def _advice(issues: list[Issue]) -> str:
     return "Make the call again with all of its arguments, corrected as said above."
 
 
-def _identities(turn: Assembled) -> list[str]:
+def _wire(protocol: str | None) -> Any:
+    """The module that writes the turn's protocol."""
+    return {"responses": responses, "messages": messages}.get(protocol or "", chat)
+
+
+def _identities(turn: Turn) -> list[str]:
     """The calls' ids, made up where one is missing or used twice: each result must name one call."""
     taken: set[str] = set()
     identities = []
     for index, call in enumerate(turn):
-        identity = call.id or f"call_{index}"
+        identity = sendable(call.id or f"call_{index}")
         while identity in taken:
             identity = f"{identity}_{index}"
         taken.add(identity)
@@ -106,34 +110,13 @@ def _identities(turn: Assembled) -> list[str]:
     return identities
 
 
-def _result(protocol: str | None, identity: str, text: str) -> dict[str, Any]:
-    if protocol == "responses":
-        return {"type": "function_call_output", "call_id": identity, "output": text}
-    if protocol == "messages":
-        return {"type": "tool_result", "tool_use_id": identity, "is_error": True, "content": text}
-    return {"role": "tool", "tool_call_id": identity, "content": text}
-
-
-def _object(call: Call) -> dict[str, Any]:
-    reading = read(call.arguments)
-    return reading.value if not reading.faults and isinstance(reading.value, dict) else {}
-
-
-def _sendable(call: Call) -> str:
+def _readable(call: Call) -> Call:
+    """The call with arguments that a server can read."""
     if call.kind == "custom":
-        return call.arguments
+        return call
     reading = read(call.arguments)
-    return call.arguments if not reading.faults and isinstance(reading.value, dict) else "{}"
-
-
-def _chat_call(call: Call, identity: str) -> dict[str, Any]:
-    key = "input" if call.kind == "custom" else "arguments"
-    return {"id": identity, "type": call.kind, call.kind: {"name": call.name, key: _sendable(call)}}
-
-
-def _responses_call(call: Call, identity: str) -> dict[str, Any]:
-    kind, key = ("custom_tool_call", "input") if call.kind == "custom" else ("function_call", "arguments")
-    return {"type": kind, "call_id": identity, "name": call.name, key: _sendable(call)}
+    right = not reading.faults and isinstance(reading.value, dict)
+    return call if right else replace(call, arguments="{}")
 
 
 class Gate:
@@ -145,7 +128,7 @@ class Gate:
     """
 
     def __init__(self, tools: Iterable[Any] | Tools, *, show_values: bool = False) -> None:
-        self._tools = tools if isinstance(tools, Tools) else Tools(tools)
+        self._tools = compiled_tools(tools)
         self._show_values = show_values
         self._assembler = Assembler()
 
@@ -171,7 +154,7 @@ class Gate:
             self.feed(chunk)
             yield chunk
 
-    def turn(self, *, choice: int = 0) -> Assembled:
+    def turn(self, *, choice: int = 0) -> Turn:
         """What has been received so far, unverified."""
         return self._assembler.result(choice)
 
@@ -179,12 +162,12 @@ class Gate:
         """The verified calls of the turn; empty if the model called nothing.  Raises CallsRefused."""
         return self.check(self.turn(choice=choice), expected_calls=expected_calls)
 
-    def check(self, turn: Assembled, *, expected_calls: int | None = None) -> list[VerifiedCall]:
+    def check(self, turn: Turn, *, expected_calls: int | None = None) -> list[VerifiedCall]:
         """The same for a turn at hand, such as ``from_response`` gives.  Raises CallsRefused."""
         issues, values = examine(turn, self._tools, expected_calls=expected_calls, show_values=self._show_values)
         if issues:
             raise CallsRefused(issues, turn)
         return [
-            VerifiedCall(call.name, value, call.arguments, call.id, call.kind)
+            VerifiedCall(call.name, value, call.arguments, call.id, call.kind, call.namespace)
             for call, value in zip(turn, values, strict=True)
         ]

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..wire.assemble import Assembled, Call, dumped, plain
 from ..wire.strict_json import read
-from .schemas import Tools, type_name
+from ..wire.text import printable, shortened
+from ..wire.turn import CALLS_PROMISED, Call, Turn, dumped, plain, text_of
+from .schemas import Tools, compiled_tools
+from .violations import type_name
 
 
 class Code(str, Enum):
@@ -24,6 +26,7 @@ class Code(str, Enum):
     MISSING_REQUIRED = "MISSING_REQUIRED"
     TYPE_MISMATCH = "TYPE_MISMATCH"
     SCHEMA_VIOLATION = "SCHEMA_VIOLATION"
+    OVER_BUDGET = "OVER_BUDGET"
     CALL_COUNT_MISMATCH = "CALL_COUNT_MISMATCH"
     INCOMPLETE = "INCOMPLETE"
     DUPLICATE_CALL_ID = "DUPLICATE_CALL_ID"
@@ -41,6 +44,9 @@ class Issue:
     arguments (``""``: the arguments as a whole; for MISSING_REQUIRED: where the value should be).
     ``message``: in words, without any value that the model wrote unless these were asked for.
     ``text_offset``: where in the arguments' text, in characters, if known.
+
+    Pointers hold the model's keys, and messages may quote a server's words, as they were written; ``str`` of
+    an issue is fit for a terminal or a log.
     """
 
     code: Code
@@ -51,7 +57,8 @@ class Issue:
 
     def __str__(self) -> str:
         where = "the turn" if self.call is None else f"call {self.call}"
-        return f"{self.code} in {where}{' at ' + self.pointer if self.pointer else ''}: {self.message}"
+        place = f" at {shortened(self.pointer)}" if self.pointer else ""
+        return printable(f"{self.code} in {where}{place}: {self.message}")
 
 
 def validate(
@@ -81,9 +88,9 @@ def examine(
     show_values: bool = False,
 ) -> tuple[list[Issue], list[Any]]:
     """``validate``, with the arguments' values beside the issues: one per call, None where unreadable."""
-    declared = tools if isinstance(tools, Tools) else Tools(tools)
-    turn = calls if isinstance(calls, Assembled) else Assembled(tuple(map(as_call, calls)))
-    issues = _turn_issues(turn, expected_calls, known_end=isinstance(calls, Assembled))
+    declared = compiled_tools(tools)
+    turn = calls if isinstance(calls, Turn) else Turn(tuple(map(as_call, calls)))
+    issues = _turn_issues(turn, expected_calls, known_end=isinstance(calls, Turn))
     values = []
     seen: dict[str, int] = {}
     for index, call in enumerate(turn):
@@ -113,18 +120,17 @@ def as_call(value: Any) -> Call:
     arguments = source.get("arguments", source.get("input"))
     if not isinstance(arguments, str):
         arguments = "" if arguments is None else dumped(arguments)
-    identity = given.get("call_id") or given.get("id")
-    name = source.get("name")
     return Call(
-        name if isinstance(name, str) else "",
+        text_of(source.get("name")) or "",
         arguments,
-        identity if isinstance(identity, str) else None,
+        text_of(given.get("call_id")) or text_of(given.get("id")),
         "custom" if custom else "function",
         given.get("status") != "incomplete",
+        text_of(given.get("namespace")),
     )
 
 
-def _turn_issues(turn: Assembled, expected: int | None, *, known_end: bool) -> list[Issue]:
+def _turn_issues(turn: Turn, expected: int | None, *, known_end: bool) -> list[Issue]:
     issues = []
     for problem in turn.problems:
         if problem.kind == "error":
@@ -135,12 +141,13 @@ def _turn_issues(turn: Assembled, expected: int | None, *, known_end: bool) -> l
     if known_end and turn.finish_reason is None:
         issues.append(Issue(Code.INCOMPLETE, None, "", "the answer ends without a finish reason"))
     elif turn.cut:
-        message = f"the answer was cut off: finish reason {turn.finish_reason!r}"
+        reason = shortened(turn.finish_reason or "", 60)
+        message = f"the answer was cut off, or it is not known to be whole: finish reason {reason!r}"
         issues.append(Issue(Code.INCOMPLETE, None, "", message))
     if expected is not None and len(turn) != expected:
         message = f"{expected} expected, {len(turn)} received"
         issues.append(Issue(Code.CALL_COUNT_MISMATCH, None, "", message))
-    elif not len(turn) and turn.finish_reason in ("tool_calls", "function_call", "tool_use"):
+    elif not len(turn) and turn.finish_reason in CALLS_PROMISED:
         message = f"the finish reason is {turn.finish_reason!r}, but no call was received"
         issues.append(Issue(Code.CALL_COUNT_MISMATCH, None, "", message))
     return issues
@@ -155,16 +162,16 @@ _FAULTS = {
 
 def _call_issues(call: Call, index: int, tools: Tools, show_values: bool) -> tuple[list[Issue], Any]:
     issues = []
-    known = call.name in tools
-    if not known:
-        named = f"no tool named {call.name!r} is declared" if call.name else "the call has no name"
+    tool = tools.find(call)
+    if tool is None:
+        named = f"no tool named {shortened(_full_name(call))!r} is declared" if call.name else "the call has no name"
         issues.append(Issue(Code.UNKNOWN_TOOL, index, "", named))
-    elif tools.takes_text(call.name) or call.kind == "custom":
-        if not (tools.takes_text(call.name) and call.kind == "custom"):
+        if call.kind == "custom":
+            return issues, call.arguments
+    elif tool.text or call.kind == "custom":
+        if not (tool.text and call.kind == "custom"):
             message = "a function was called as a custom tool, or the other way round"
             issues.append(Issue(Code.TYPE_MISMATCH, index, "", message))
-        return issues, call.arguments
-    if call.kind == "custom":
         return issues, call.arguments
     reading = read(call.arguments)
     for fault in reading.faults:
@@ -176,18 +183,21 @@ def _call_issues(call: Call, index: int, tools: Tools, show_values: bool) -> tup
         if not reading.faults:
             issues.append(Issue(Code.ARGUMENTS_NOT_OBJECT, index, "", message))
         return issues, None
-    if known:
+    if tool is not None:
         refused = {fault.pointer for fault in reading.faults}
-        for violation in tools.violations(call.name, reading.value):
+        for violation in tools.broken(tool, reading.value, len(call.arguments)):
             if violation.pointer in refused:
                 continue  # a value that could not be read is not also of the wrong type
             message = violation.message
-            if show_values and violation.code != "MISSING_REQUIRED":
+            if show_values and violation.code in ("TYPE_MISMATCH", "SCHEMA_VIOLATION"):
                 message += f"; got {_shown(violation.value)}"
             issues.append(Issue(Code(violation.code), index, violation.pointer, message))
     return issues, reading.value
 
 
+def _full_name(call: Call) -> str:
+    return f"{call.namespace}.{call.name}" if call.namespace else call.name
+
+
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else text[:200] + "…"
+    return shortened(json.dumps(value, ensure_ascii=False), 200)

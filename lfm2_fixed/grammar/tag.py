@@ -17,18 +17,16 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from ..core import tools as declared
 from ..core.cursor import is_name
 from ..core.dialects import DIALECTS
-from . import automata
-from .rules import (
-    IDENTIFIER,
-    SEPARATOR,
-    Rules,
-    SchemaError,
-    Values,
-    literal,
-    unquoted,
-)
+from . import patterns
+from .objects import NAME
+from .rules import SEPARATOR, Rules, literal
+from .schema import SchemaError
+from .strings import unquoted
+from .values import Values
+from .work import REQUEST_STEPS, Work
 
 __all__ = ["Function", "SchemaError", "functions", "structural_tag"]
 
@@ -104,26 +102,19 @@ def structural_tag(
 
 
 def functions(tools: Iterable[Any] | None) -> list[Function]:
-    """The functions that ``tools`` declare, in order."""
-    found: list[Function] = []
-    for tool in tools or ():
-        kind = _get(tool, "type")
-        if kind == "namespace":
-            prefix = _get(tool, "name")
-            for inner in functions(_get(tool, "tools")):
-                found.append(inner._replace(name=f"{prefix}__{inner.name}"))
-        elif kind == "custom":
-            text = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-            name = _get(_get(tool, "custom") or tool, "name")
-            found.append(Function(str(name), json.dumps(text), False))
-        elif kind in ("function", None):
-            function = _get(tool, "function") or tool
-            name = _get(function, "name")
-            if isinstance(name, str) and name:
-                parameters = _get(function, "parameters")
-                text_or_none = None if parameters is None else json.dumps(parameters)
-                found.append(Function(name, text_or_none, _get(function, "strict") is True))
-    return found
+    """The functions that ``tools`` declare, in order, by the names that the model writes.
+
+    Raises:
+        ValueError: two of one name: which one a call means could not be told.
+    """
+    found: dict[str, Function] = {}
+    for function in declared.functions(tools):
+        name = function.model_name
+        if name in found:
+            raise ValueError(f"two tools are named {name!r}")
+        schema = None if function.schema is None else json.dumps(function.schema, default=str)
+        found[name] = Function(name, schema, function.strict)
+    return list(found.values())
 
 
 def _chosen(tool_choice: Any, known: list[Function]) -> tuple[str, list[Function]]:
@@ -159,14 +150,14 @@ def _build(
 
     formats: Any = xgrammar.structural_tag
     max_chars = "max_chars" in formats.AnyTextFormat.model_fields
-    rules = Rules()
+    rules, work = Rules(), Work(REQUEST_STEPS)
     calls: dict[str, str] = {}  # name: arguments with the closing parenthesis
     for function in known:
         if not is_name(function.name):
             _report(function.name, "", "the name, which has no form in a call list; this tool cannot be called")
             continue
         held = choice != "auto" or function.strict
-        calls[function.name] = _arguments(rules, function, held=held, max_chars=max_chars)
+        calls[function.name] = _arguments(rules, work, function, held=held, max_chars=max_chars)
     if not calls:
         raise ValueError("tool_choice requires a call, but no tool has a name that can be called")
     bare = DIALECTS[dialect].bare_lists
@@ -224,7 +215,7 @@ def _bare_lists_in_text(rules: Rules, calls: Mapping[str, str], *, parallel: boo
     return rules.text(f"TagDispatch({', '.join(triggers)}, loop_after_dispatch={loop})")
 
 
-def _arguments(rules: Rules, function: Function, *, held: bool, max_chars: bool) -> str:
+def _arguments(rules: Rules, work: Work, function: Function, *, held: bool, max_chars: bool) -> str:
     """The rule for one function's arguments and the closing parenthesis."""
 
     def report(place: str, keyword: str) -> None:
@@ -235,25 +226,26 @@ def _arguments(rules: Rules, function: Function, *, held: bool, max_chars: bool)
     else:
         schema = json.loads(function.parameters)
     if held:
-        values = Values(rules, schema, report, max_chars=max_chars)
+        values = Values(rules, work, schema, report, max_chars=max_chars)
         if not schema:
             return rules.one_of('")"')
-        found = values.arguments("")
+        found = values.arguments()
         if found is not None:
             return found
         if not values.describes_object():
             raise SchemaError(f"the parameters of {function.name!r} describe no object")
         report("", "the whole schema, which nothing satisfies")
-    return _free_arguments(rules, schema, report, max_chars=max_chars)
+    return _free_arguments(rules, work, schema, report, max_chars=max_chars)
 
 
-def _free_arguments(rules: Rules, schema: Any, report: Any, *, max_chars: bool) -> str:
+def _free_arguments(rules: Rules, work: Work, schema: Any, report: Any, *, max_chars: bool) -> str:
     """Any literals as arguments, by any names."""
-    anything = Values(rules, {}, report, max_chars=max_chars).anything()
-    names = [unquoted(rules, automata.match(IDENTIFIER), "=")]
+    anything = Values(rules, work, {}, report, max_chars=max_chars).anything()
+    plain = patterns.match(work, NAME)
+    names = [unquoted(rules, plain, "=")]
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if isinstance(properties, Mapping):
-        odd = [name for name in properties if is_name(name) and not automata.match(IDENTIFIER).accepts(name)]
+        odd = [name for name in properties if is_name(name) and not plain.accepts(name)]
         names += [literal(name + "=") for name in odd]
     argument = f"{rules.one_of(*names)} {anything}"
     more, new = rules.reserve(("free arguments", argument))

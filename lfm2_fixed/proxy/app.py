@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from urllib.parse import unquote
 
 import anyio
+from anyio import to_thread
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from . import as_stream as replay
-from .errors import ProxyError, UpstreamError
-from .exchange import ClientGone, Exchange, beside
-from .plan import Request, raw_text_request, read_request, whole_reply_request
-from .reply import ChunkTranslator, translate_reply
-from .settings import LIMIT_OF_AN_EVENT, Settings
-from .sse import DONE, Event, EventDecoder, comment, encode_event
-from .upstream import Headers, Kind, Upstream, end_to_end
+from ..wire.sse import encode_event
+from .browsers import Origins
+from .errors import ProxyError
+from .exchange import ClientGone, Exchange, origin_form
+from .modes import Modes, pass_on
+from .request import read_request
+from .settings import Settings
+from .upstream import Headers, Upstream
 
 log = logging.getLogger("lfm2_fixed.proxy")
 access_log = logging.getLogger("lfm2_fixed.proxy.access")
 
-_EVENT_STREAM: Headers = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-]
+_LARGE = 2**18
+"""Bytes of a request that is read off the event loop: reading them takes a few milliseconds."""
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -45,14 +43,29 @@ def create_app(settings: Settings) -> Starlette:
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with proxy.upstream, anyio.create_task_group() as tasks:
-            tasks.start_soon(proxy.introduce)  # the upstream may take its time
+            if settings.mode != "buffer":  # which needs no introduction
+                tasks.start_soon(proxy.introduce)  # the upstream may take its time
             yield
             tasks.cancel_scope.cancel()
 
-    app = Starlette(lifespan=lifespan, routes=[Route("/health", proxy.health)])
+    app = Starlette(lifespan=lifespan, routes=[Route("/health", proxy.health)], middleware=[Middleware(_OriginForm)])
     app.router.redirect_slashes = False
     app.router.default = proxy  # a route would not match every path
     return app
+
+
+class _OriginForm:
+    """Gives the application targets in their usual form only (:func:`origin_form`)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path") or b""
+        if raw and raw[:1] != b"/":  # only HTTP requests have it
+            raw = origin_form(raw)
+            scope = {**scope, "raw_path": raw, "path": unquote(raw.decode("latin-1"))}
+        await self._app(scope, receive, send)
 
 
 class Proxy:
@@ -61,6 +74,8 @@ class Proxy:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.upstream = Upstream(settings)
+        self.origins = Origins()
+        self._modes = Modes(settings, self.upstream, self.origins)
         self.active = 0
         """Requests being answered."""
 
@@ -83,18 +98,29 @@ class Proxy:
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send, self.settings)
+        exchange.inherited = self.origins.headers(exchange.header(b"origin"))
         begin = time.monotonic()
         self.active += 1
         outcome = ""
         try:
             if self.settings.max_requests and self.active > self.settings.max_requests:
                 raise ProxyError(503, "The proxy is busy (--max-requests); try again.", kind="overloaded_error")
+            exchange.check()
             await exchange.unless_gone(lambda: self._answer(exchange))
         except ClientGone:
             outcome = " (client gone)"
         except ProxyError as error:
             outcome = f" ({error.kind})"
             await self._fail(exchange, error)
+        except RecursionError:
+            outcome = " (too deep)"
+            await self._fail(
+                exchange, ProxyError(502, "The upstream's answer is nested too deep.", kind="upstream_error")
+            )
+        except Exception:  # a fault of ours: a client is owed an answer that it can read, and we are owed a report
+            outcome = " (failed)"
+            log.exception("A request failed; please report this.")
+            await self._fail(exchange, ProxyError(500, "The proxy failed; its log says why.", kind="internal_error"))
         except BaseException:
             outcome = " (failed)"
             raise
@@ -115,8 +141,9 @@ class Proxy:
     async def _fail(self, exchange: Exchange, error: ProxyError) -> None:
         if not exchange.started:
             headers: Headers = [(b"retry-after", b"1")] if error.status == 503 else []
-            if error.status in (408, 413, 503):
-                headers.append((b"connection", b"close"))  # the body has not been read
+            if not exchange.received:
+                headers.append((b"connection", b"close"))  # what is left of the body is no request
+            headers += exchange.inherited
             await exchange.answer_json(error.status, error.body(), headers)
         elif exchange.streaming:
             # An event of its own, also where the one before was cut.
@@ -133,25 +160,23 @@ class Proxy:
             await self._pass(exchange, exchange.body_pieces() if exchange.has_body else None)
             return
         raw = await exchange.body()
-        request = read_request(raw, gate=self.settings.gate)
+        try:
+            if self.settings.gate or len(raw) > _LARGE:
+                request = await to_thread.run_sync(lambda: read_request(raw, gate=self.settings.gate))
+            else:
+                request = read_request(raw)
+        except RecursionError:
+            raise ProxyError(
+                400, "The request cannot be read: its tools are nested too deep.", kind="invalid_request_error"
+            ) from None
         if request is None:
             await self._pass(exchange, raw)
             return
-        kind = await self.upstream.kind()
-        if self.upstream.mode(kind) == "parse":
-            exchange.note = "parse"
-            if request.streaming:
-                await self._parse_stream(exchange, request, kind)
-            else:
-                await self._parse_whole(exchange, request, kind)
-        elif request.choice.none or not (request.streaming or self.settings.gate):
+        kind = await self.upstream.kind([pair for pair in exchange.headers if pair[0] == b"authorization"])
+        if self.upstream.mode(kind) == "buffer" and request.choice.none:
             await self._pass(exchange, raw)
         else:
-            exchange.note = "buffer"
-            if request.streaming:
-                await self._buffer_stream(exchange, request)
-            else:
-                await self._buffer_whole(exchange, request, raw)
+            await self._modes.answer(exchange, request, kind, raw)
 
     # ---- untouched
 
@@ -160,170 +185,5 @@ class Proxy:
         async with self.upstream.send(
             exchange.method, exchange.target, exchange.headers, content, fresh=fresh
         ) as response:
-            await self._pass_on(exchange, response)
-
-    async def _pass_on(self, exchange: Exchange, response: Any) -> None:
-        """Status, headers and body as they come."""
-        exchange.streaming = response.headers.get("content-type", "").startswith("text/event-stream")
-        await exchange.start(response.status_code, end_to_end(response.headers.raw))
-        async for piece in self.upstream.pieces(response):
-            await exchange.write(piece)
-        await exchange.end()
-
-    # ---- parse: the model's own text, read here
-
-    @asynccontextmanager
-    async def _ask(self, exchange: Exchange, content: bytes) -> AsyncIterator[Any]:
-        """The upstream's response to a body of ours."""
-        headers = [
-            *end_to_end(exchange.headers, b"content-length", b"accept-encoding"),
-            (b"accept-encoding", b"identity"),
-        ]
-        async with self.upstream.send(exchange.method, exchange.target, headers, content, fresh=True) as response:
-            yield response
-
-    async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask(exchange, raw_text_request(request, kind.name)) as response:
-            if not (response.is_success and response.headers.get("content-type", "").startswith("text/event-stream")):
-                await self._pass_on(exchange, response)
-                return
-            exchange.streaming = True
-            await exchange.start(response.status_code, end_to_end(response.headers.raw, b"content-length"))
-            translator = ChunkTranslator(request, self.settings)
-            decoder = EventDecoder()
-            last = anyio.current_time()
-            async for piece in self.upstream.pieces(response):
-                done, data, error = _translate(decoder.feed(piece), translator)
-                now = anyio.current_time()
-                if not data and self.settings.heartbeat and now - last >= self.settings.heartbeat:
-                    data = comment(b"heartbeat")
-                if data:
-                    last = now
-                    await exchange.write(data)
-                if done or error is not None:
-                    break
-            else:
-                done, data, error = _translate(decoder.finish(), translator)
-                await exchange.write(data)
-            if error is not None:
-                raise error
-            if not (done or translator.complete):
-                raise ProxyError(502, "The upstream ended its answer too early.", kind="upstream_error")
-            exchange.note += f" calls={translator.calls}"
-            await exchange.write(DONE)
-            await exchange.end()
-
-    async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        answer = await self._whole(exchange, raw_text_request(request, kind.name))
-        if answer.reply is None:
-            await answer.pass_on(exchange)
-            return
-        calls = translate_reply(answer.reply, request, self.settings)
-        exchange.note += f" calls={calls}"
-        await exchange.answer_json(200, answer.reply, answer.headers)
-
-    # ---- buffer: the server's own reading, asked for in one piece
-
-    async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
-        answer = await self._whole(exchange, raw)
-        if answer.reply is not None:
-            exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
-        await answer.pass_on(exchange)
-
-    async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
-        exchange.streaming = True
-
-        async def heartbeats(_: object) -> None:
-            while self.settings.heartbeat:
-                await anyio.sleep(self.settings.heartbeat)
-                if not exchange.started:
-                    await exchange.start(200, _EVENT_STREAM)
-                await exchange.write(comment(b"heartbeat"))
-
-        answer = await beside(heartbeats, lambda: self._whole(exchange, whole_reply_request(request)))
-        if answer.reply is None:
-            if exchange.started:
-                raise UpstreamError(answer.error())
-            await answer.pass_on(exchange)
-            return
-        exchange.note += f" calls={replay.check_reply(answer.reply, request)}"
-        if not exchange.started:
-            await exchange.start(200, _EVENT_STREAM)
-        await exchange.write(b"".join([*map(encode_event, replay.chunks(answer.reply, request)), DONE]))
-        await exchange.end()
-
-    async def _whole(self, exchange: Exchange, content: bytes) -> _Whole:
-        """The upstream's answer in one piece."""
-        async with self._ask(exchange, content) as response:
-            body: list[bytes] = []
-            size = 0
-            async for piece in self.upstream.pieces(response):
-                size += len(piece)
-                if size > LIMIT_OF_AN_EVENT:
-                    raise ProxyError(502, f"The upstream's answer is larger than {LIMIT_OF_AN_EVENT} bytes.")
-                body.append(piece)
-        return _Whole(response.status_code, response.headers.raw, b"".join(body))
-
-
-class _Whole:
-    """A whole answer of the upstream.  ``reply``: its chat reply, or None if it is none."""
-
-    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
-        self._status = status
-        self._headers = headers
-        self._body = body
-        self.headers = end_to_end(headers, b"content-length", b"content-type")
-        self.reply: dict[str, Any] | None = None
-        if 200 <= status < 300:
-            value = _object(body)
-            if value is not None and isinstance(value.get("choices"), list):
-                self.reply = value
-
-    async def pass_on(self, exchange: Exchange) -> None:
-        """Answer with it as it is."""
-        await exchange.start(self._status, end_to_end(self._headers))
-        await exchange.write(self._body)
-        await exchange.end()
-
-    def error(self) -> dict[str, Any]:
-        """What it says, as an error."""
-        value = _object(self._body)
-        if value is not None and "error" in value:
-            return value
-        text = self._body[:1000].decode("utf-8", "replace")
-        return {
-            "message": f"The upstream answered {self._status}: {text}",
-            "type": "upstream_error",
-            "code": self._status,
-        }
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    """The JSON object, or None."""
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _translate(events: Iterable[Event], translator: ChunkTranslator) -> tuple[bool, bytes, ProxyError | None]:
-    """Whether ``[DONE]`` came, the bytes to send, and the error that ends the stream, if any."""
-    out: list[bytes] = []
-    for event in events:
-        if event.name == "comment":
-            out.append(comment(event.data))
-            continue
-        if event.data == b"[DONE]":
-            return True, b"".join(out), None
-        try:
-            value = json.loads(event.data)
-            if event.name == "error":
-                raise UpstreamError(value)
-            out += map(encode_event, translator.translate(value))
-        except ProxyError as error:
-            return False, b"".join(out), error
-        except (ValueError, TypeError, AttributeError, KeyError):
-            bad = ProxyError(502, "The upstream sent an event that is no chat completion chunk.", kind="upstream_error")
-            return False, b"".join(out), bad
-    return False, b"".join(out), None
+            self.origins.learn(exchange.header(b"origin"), response.headers.raw)
+            await pass_on(exchange, self.upstream, response)

@@ -6,23 +6,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.stream import ToolCall
-from .plan import Request
-from .verify import Verifier
-
-_ON_EVERY_CHUNK = ("id", "created", "model", "system_fingerprint", "service_tier")
+from .chat import CHUNK_HEAD, Choice, read_choices
+from .request import Request
+from .verify import Verifier, is_whole
 
 
 def check_reply(reply: dict[str, Any], request: Request) -> int:
     """Check the calls the server read; their number.  Raises ProxyError as :class:`Verifier` does."""
     total = 0
-    for choice in reply.get("choices") or []:
+    for choice in read_choices(reply, "message"):
         verifier = Verifier(request)
-        for call in (choice.get("message") or {}).get("tool_calls") or []:
-            function = call.get("function") or {}
+        functions = [call.get("function") or {} for call in choice.said.get("tool_calls") or []]
+        if isinstance(legacy := choice.said.get("function_call"), dict):
+            functions.append(legacy)
+        for function in functions:
             verifier.start(str(function.get("name")))
             verifier.complete(ToolCall(str(function.get("name")), str(function.get("arguments"))))
             total += 1
-        verifier.finish(choice.get("finish_reason"))
+        verifier.finish(choice.reason)
     return total
 
 
@@ -33,21 +34,19 @@ def chunks(reply: dict[str, Any], request: Request) -> Iterator[dict[str, Any]]:
     know keep their place: those of a message are in a delta, those of a choice beside it, those of
     the reply in the last chunk.
     """
-    head = {key: reply[key] for key in _ON_EVERY_CHUNK if key in reply} | {"object": "chat.completion.chunk"}
+    head = {key: value for key, value in reply.items() if key in CHUNK_HEAD} | {"object": "chat.completion.chunk"}
     known = {*head, "choices", "usage", "object"}
     extra = {key: value for key, value in reply.items() if key not in known}
-    choices = reply.get("choices") or []
+    choices = read_choices(reply, "message")
     usage = reply.get("usage") if request.wants_usage else None
     for position, choice in enumerate(choices):
-        message = choice.get("message") or {}
-        index = choice.get("index", position)
+        message = choice.said
+        index = choice.index
 
         def chunk(delta: dict[str, Any], index: int = index, **fields: Any) -> dict[str, Any]:
-            return {**head, "choices": [{"index": index, "delta": delta, "finish_reason": None, **fields}]}
+            return {**head, "choices": [{**fields, "index": index, "delta": delta, "finish_reason": None}]}
 
-        beside = {
-            key: value for key, value in choice.items() if key not in ("index", "message", "finish_reason", "logprobs")
-        }
+        beside = {key: value for key, value in choice.fields.items() if key != "logprobs"}
         yield chunk(
             {
                 "role": message.get("role", "assistant"),
@@ -60,18 +59,27 @@ def chunks(reply: dict[str, Any], request: Request) -> Iterator[dict[str, Any]]:
             for key, value in message.items()
             if key not in ("role", "tool_calls") and value not in (None, "", [])
         }
-        logprobs = {"logprobs": choice["logprobs"]} if choice.get("logprobs") else {}
+        logprobs = {"logprobs": choice.fields["logprobs"]} if choice.fields.get("logprobs") else {}
         content = rest.pop("content", None)
         if rest:
             yield chunk(rest)  # the reasoning comes first
         if content or logprobs:
             yield chunk({"content": content} if content else {}, **logprobs)
         for number, call in enumerate(calls):
-            yield chunk({"tool_calls": [{"index": number, **call}]})
+            yield chunk({"tool_calls": [{**call, "index": number}]})
         last = chunk({}, **beside)
-        last["choices"][0]["finish_reason"] = choice.get("finish_reason")
+        last["choices"][0]["finish_reason"] = _reason(choice)
         if usage is None and position == len(choices) - 1:
             last |= extra
         yield last
     if usage is not None:
         yield {**head, "choices": [], "usage": usage, **extra}
+
+
+def _reason(choice: Choice) -> str:
+    """The finish reason as clients of a stream know it."""
+    if choice.reason is not None and not is_whole(choice.reason):
+        return choice.reason
+    if choice.said.get("function_call"):
+        return "function_call"
+    return "tool_calls" if choice.said.get("tool_calls") else "stop"

@@ -49,8 +49,14 @@ class UpstreamError(ProxyError):
         self._said = said
 
     def body(self) -> dict[str, Any]:
-        if isinstance(self._said, dict) and "error" in self._said:
+        """What the upstream said; its ``error`` is never empty, since clients look at nothing else."""
+        if isinstance(self._said, dict) and self._said.get("error"):
             return self._said
-        if isinstance(self._said, dict):
+        if isinstance(self._said, dict) and self._said and "error" not in self._said:
             return {"error": self._said}
         return super().body()
+
+
+def bad_chunk() -> ProxyError:
+    """For an event or a reply that is not what the protocol says."""
+    return ProxyError(502, "The upstream sent an event that is no chat completion chunk.", kind="upstream_error")

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 import anyio
 from starlette.types import Message, Receive, Scope, Send
 
+from ..wire.sse import encode_comment, encode_json
 from .errors import ProxyError
 from .settings import Settings
-from .sse import encode_json
-from .upstream import Headers
+from .upstream import Headers, end_to_end
 
 Result = TypeVar("Result")
+
+EVENT_STREAM: Headers = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),  # nginx would collect the stream otherwise
+]
+
+_OF_THE_BODY = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding", b"etag")
+"""Headers that describe a body which is not passed on as it is."""
+
+_ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+
+
+def origin_form(target: bytes) -> bytes:
+    """A request target as servers take it: path and query.
+
+    RFC 9112, 3.2.2: a server must accept the absolute form (``GET http://host/path``), which clients that take us
+    for a forward proxy send.  The host in it is the client's name for us, and says nothing to the upstream.
+    """
+    found = _ABSOLUTE.match(target)
+    if found is None:
+        return target
+    rest = target[found.end() :]
+    return rest if rest.startswith(b"/") else b"/" + rest
 
 
 class ClientGone(Exception):
@@ -37,11 +62,17 @@ class Exchange:
         """What was done, for the access log."""
         self.complete = False
         self.streaming = False
-        """The answer is a stream of events, so that an error can be one."""
+        """The answer is a stream of events that we write, so that an error can be one of them."""
+        self.inherited: Headers = []
+        """What an answer of ours takes over from the upstream's: request id, CORS and the like.  Before there is one:
+        what is known without it."""
         self._receive = receive
         self._send = send
         self._settings = settings
         self._received = anyio.Event()
+        # Heartbeats are written beside the answer: what is sent must be sent in order.
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._last = anyio.current_time()  # when something was sent
         if not self.has_body:
             self._received.set()
 
@@ -49,6 +80,11 @@ class Exchange:
     def started(self) -> bool:
         """Whether a status has been sent."""
         return self.status != 0
+
+    @property
+    def received(self) -> bool:
+        """Whether all of the request has been read."""
+        return self._received.is_set()
 
     @property
     def has_body(self) -> bool:
@@ -60,6 +96,23 @@ class Exchange:
         return next((value for key, value in self.headers if key == name), b"")
 
     # ---- in
+
+    def check(self) -> None:
+        """Refuse what no server behind us should have to interpret.  Raises ProxyError (400, 501)."""
+        if self.method == "CONNECT":
+            raise ProxyError(501, "This proxy makes no tunnels (CONNECT).", kind="invalid_request_error")
+        if not self.target.startswith(b"/"):
+            raise ProxyError(
+                400, "The request's target must be a path such as /v1/models.", kind="invalid_request_error"
+            )
+        names = {name for name, _ in self.headers}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            # RFC 9112, 6.1: whoever takes the other of the two for the body's end sees another request in it.
+            raise ProxyError(
+                400,
+                "A request must not have both Content-Length and Transfer-Encoding.",
+                kind="invalid_request_error",
+            )
 
     async def body_pieces(self) -> AsyncIterator[bytes]:
         """The body as it comes.  Raises ProxyError (408, 413), ClientGone."""
@@ -83,7 +136,11 @@ class Exchange:
 
     async def body(self) -> bytes:
         """The whole body."""
-        return b"".join([piece async for piece in self.body_pieces()])
+        # Not a list of pieces: each would cost some 40 bytes, and a client may send them of one byte each.
+        body = bytearray()
+        async for piece in self.body_pieces():
+            body += piece
+        return bytes(body)
 
     async def _next(self) -> Message:
         timeout = self._settings.client_timeout or None
@@ -118,20 +175,36 @@ class Exchange:
 
     # ---- out
 
+    def inherit(self, headers: Headers) -> None:
+        """Take these headers of the upstream's answer over into ours, as far as they do not describe its body."""
+        self.inherited = end_to_end(headers, *_OF_THE_BODY)
+
     async def start(self, status: int, headers: Headers) -> None:
         """Send the status and the headers."""
         self.status = status
         self._received.set()  # what is left of the body is of no interest now
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        async with self._sending:
+            await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def start_stream(self) -> None:
+        """Begin a stream of events of our own, if a heartbeat has not begun it."""
+        if not self.started:
+            self.streaming = True
+            ours = {name for name, _ in EVENT_STREAM}
+            inherited = [(name, value) for name, value in self.inherited if name not in ours]
+            await self.start(200, [*inherited, *EVENT_STREAM])
 
     async def write(self, data: bytes) -> None:
         """Send a piece of the body; waits while the client is slow."""
         self.sent += len(data)
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        async with self._sending:
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        self._last = anyio.current_time()
 
     async def end(self) -> None:
         """The body is complete."""
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        async with self._sending:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         self.complete = True
 
     async def answer_json(self, status: int, value: object, headers: Headers | None = None) -> None:
@@ -147,6 +220,30 @@ class Exchange:
         )
         await self.write(data)
         await self.end()
+
+    async def with_heartbeats(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Do the work; while it sends nothing for a while, say in a comment that the stream lives.
+
+        That begins the stream, with status 200, if the work has not begun an answer by then: prompts may take
+        minutes, and what lies between would take the connection for dead.
+        """
+        pause = self._settings.heartbeat
+        if not pause:
+            return await work()
+        self._last = anyio.current_time()
+
+        async def beat(_: object) -> None:
+            while self.streaming or not self.started:
+                wait = self._last + pause - anyio.current_time()
+                if wait > 0:
+                    await anyio.sleep(wait)
+                elif self._sending.locked():
+                    await anyio.sleep(pause)  # the client is slow, not we
+                else:
+                    await self.start_stream()
+                    await self.write(encode_comment("heartbeat"))
+
+        return await beside(beat, work)
 
 
 async def beside(

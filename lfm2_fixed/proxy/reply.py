@@ -9,13 +9,14 @@ from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
-from ..core.sentinels import PlainText
+from ..core.reasoning import ReasoningSplitter
+from ..core.sentinels import PlainText, markup
 from ..core.stream import ToolCall
-from .errors import UpstreamError
-from .plan import Request, bare_call, new_machine
-from .reasoning import ThinkSplitter
+from .chat import CHUNK_HEAD, empty, read_choices
+from .errors import ProxyError, UpstreamError
+from .request import Request, bare_call, new_machine
 from .settings import Settings
-from .verify import Verifier
+from .verify import Verifier, is_whole
 
 log = logging.getLogger("lfm2_fixed.proxy")
 
@@ -43,21 +44,31 @@ class ChoiceReader:
         self._request = request
         self._dialect = DIALECTS[settings.dialect]
         keep_tags = settings.reasoning == "keep" or request.wants_tags
-        self._think = None if keep_tags else ThinkSplitter(inside=settings.reasoning == "open")
+        self._think = None
+        if not keep_tags:
+            opening = () if request.choice.none else (self._dialect.start,)
+            self._think = ReasoningSplitter(opening, inside=settings.reasoning == "open", trim=True)
         self._verifier = Verifier(request)
+        self._cut: Callable[[], bool] = lambda: False
         self._read: Callable[[str], Sequence[Event]]
         self._end: Callable[[], Sequence[Event]]
         if request.choice.none:
-            plain = PlainText((self._dialect.start, *self._dialect.ends))
+            # Contract §7, tool_choice "none": the text, with markers only for who asked for special tokens.
+            hidden = () if request.wants_special else self._dialect.special_tokens
+            markers = (self._dialect.start, *self._dialect.ends)
+            plain = PlainText(markup(markers, hidden, shown=request.wants_special))
             self._read = lambda text: _content(plain.feed(text))
             self._end = lambda: _content(plain.finish())
         else:
             machine = new_machine(request, settings)
             self._read, self._end = machine.feed, machine.finish
+            self._cut = lambda: machine.cut
         self._whole = settings.gate  # whether the arguments must be kept
         self._name = ""
         self._arguments: list[str] = []
         self._head = ""  # the content's beginning
+        self._foreign = False  # the upstream sends calls of its own
+        self.ended = False
         self.started = 0
         self.completed = 0
 
@@ -68,14 +79,31 @@ class ChoiceReader:
         reasoning, text = self._think.feed(text)
         return self._delta(reasoning, self._read(text) if text else ())
 
-    def finish(self, reason: str | None) -> tuple[dict[str, Any], str | None]:
-        """What the end makes certain, and the finish reason, given the upstream's."""
+    def foreign_calls(self) -> None:
+        """The upstream sends calls although told to read none; they pass, if nothing has to be checked in them."""
+        self._verifier.unchecked()
+        self._foreign = True
+        if self.started:
+            raise self._mixed()
+        warn_once("The upstream sent tool calls although told not to read any: they are passed on as they are.")
+
+    def _mixed(self) -> ProxyError:
+        # Both count their calls from 0: a client would join two calls into one.
+        return ProxyError(502, "The upstream sent tool calls and left others in the text.", kind="upstream_error")
+
+    def finish(self, reason: str | None) -> tuple[dict[str, Any], str]:
+        """What the end makes certain, and the finish reason, given the upstream's (None: it gave none)."""
+        self.ended = True
         reasoning, text = self._think.finish() if self._think else ("", "")
         delta = self._delta(reasoning, [*(self._read(text) if text else ()), *self._end()])
-        self._verifier.finish(reason)
+        self._verifier.finish(reason, cut=self._cut())
         if not self.started and not self._request.choice.none and not self._dialect.bare_lists:
             self._look_for_bare_call()
-        return delta, "tool_calls" if reason == "stop" and self.completed else reason
+        if reason is not None and not is_whole(reason):
+            return delta, reason
+        if self._foreign:
+            return delta, "function_call" if reason == "function_call" else "tool_calls"
+        return delta, "tool_calls" if self.completed else "stop"
 
     def _delta(self, reasoning: str, events: Sequence[Event]) -> dict[str, Any]:
         delta: dict[str, Any] = {"reasoning_content": reasoning} if reasoning else {}
@@ -93,6 +121,8 @@ class ChoiceReader:
             elif isinstance(event, Content):
                 content.append(event.text)
             elif isinstance(event, CallStart):
+                if self._foreign:
+                    raise self._mixed()
                 self._verifier.start(event.name)
                 self.started += 1
                 self._name = event.name
@@ -134,72 +164,122 @@ class ChunkTranslator:
         self._request = request
         self._settings = settings
         self._readers: dict[int, ChoiceReader] = {}
-        self._open: set[int] = set()  # choices without a finish reason
+        self._head: dict[str, Any] = {}  # what every chunk says, for those of our own
+        self._late: list[dict[str, Any]] = []  # usage that came before the end of the choices
 
     @property
     def complete(self) -> bool:
         """Whether every choice that began has ended."""
-        return bool(self._readers) and not self._open
+        return bool(self._readers) and all(reader.ended for reader in self._readers.values())
 
     @property
     def calls(self) -> int:
         """Calls completed so far."""
         return sum(reader.completed for reader in self._readers.values())
 
-    def translate(self, chunk: Any) -> list[dict[str, Any]]:
+    def translate(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
         """What to send for an upstream chunk: often nothing, seldom more than one.
 
-        Raises UpstreamError for an error in place of a chunk.
+        Raises UpstreamError for an error in place of a chunk, ProxyError for what is no chunk.
         """
-        if not isinstance(chunk, dict) or "error" in chunk or chunk.get("object") == "error":
+        if chunk.get("error") or chunk.get("object") == "error":
             raise UpstreamError(chunk)
-        choices = chunk.get("choices")
-        if not choices:  # usage: never without being asked, since clients read choices[0]
-            return [chunk] if self._request.wants_usage or "usage" not in chunk else []
+        head = {key: value for key, value in chunk.items() if key in CHUNK_HEAD}
+        self._head = head or self._head
+        choices = read_choices(chunk, "delta")
+        if not choices:
+            return self._without_choices(chunk)
         now: list[dict[str, Any]] = []
         ends: list[dict[str, Any]] = []
         for choice in choices:
-            delta, reason = self._translate(choice)
-            finished = choice.get("finish_reason") is not None
-            if delta or (choice.get("logprobs") and not finished):
-                now.append({**choice, "delta": delta, "finish_reason": None})
-            if finished:
-                end = {**choice, "delta": {}, "finish_reason": reason}
-                if delta and end.get("logprobs"):
-                    end["logprobs"] = None  # they went with the text
-                ends.append(end)
-        if not ends:
-            if not now and chunk.get("usage"):  # asked for on every chunk
-                now = [{**choice, "delta": {}} for choice in choices]
-            return [{**chunk, "choices": now}] if now else []
-        if not now:
-            return [{**chunk, "choices": ends}]
-        first = {key: value for key, value in chunk.items() if key not in ("usage", "timings")}
-        return [{**first, "choices": now}, {**chunk, "choices": ends}]
+            reader = self._reader(choice.index)
+            if reader.ended:
+                if not empty({**choice.said, "role": None}):
+                    raise ProxyError(502, "The upstream went on after the end of a choice.", kind="upstream_error")
+                continue
+            delta, reason = self._translate(reader, choice.said, choice.reason)
+            beside = {key: value for key, value in choice.fields.items() if not empty(value)}
+            base = {**choice.fields, "index": choice.index}
+            if reason is None:
+                if delta or beside:  # log probabilities, token ids: they come once, also where the text is held
+                    now.append({**base, "delta": delta, "finish_reason": None})
+            elif not delta:
+                ends.append({**base, "delta": {}, "finish_reason": reason})
+            else:
+                with_end = {key for key in choice.fields if "stop" in key or "finish" in key}
+                now.append(
+                    {**_without(base, with_end), "delta": delta, "finish_reason": None}
+                )  # what belongs to the text goes with it, and only there
+                end = {key: base[key] for key in (*with_end, "index")}
+                if "logprobs" in base:
+                    end["logprobs"] = None
+                ends.append({**end, "delta": {}, "finish_reason": reason})
+        if now and ends:
+            return [{**head, "choices": now}, {**chunk, "choices": ends}]
+        if now or ends:
+            return [{**chunk, "choices": now or ends}]
+        if all(empty(value) for key, value in chunk.items() if key not in CHUNK_HEAD and key != "choices"):
+            return []
+        still: list[dict[str, Any]] = [
+            {"index": choice.index, "delta": {}, "finish_reason": None} for choice in choices
+        ]
+        return [{**chunk, "choices": still}]  # usage, asked for on every chunk, or what nobody knows
 
-    def _translate(self, choice: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-        index = choice.get("index", 0)
+    def finish(self) -> list[dict[str, Any]]:
+        """The upstream says that all is over: what to send for the choices to which it gave no finish reason.
+
+        Raises ProxyError where their calls are not what the request asked for.
+        """
+        if not self._readers:
+            self._reader(0).finish(None)  # nobody said anything, which may be too little
+            return []
+        out = []
+        for index, reader in self._readers.items():
+            if not reader.ended:
+                delta, reason = reader.finish(None)
+                choices = [{"index": index, "delta": delta, "finish_reason": None}] if delta else []
+                choices.append({"index": index, "delta": {}, "finish_reason": reason})
+                out += [{**self._head, "choices": [choice]} for choice in choices]
+        late, self._late = self._late, []
+        return out + late
+
+    def _without_choices(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
+        if chunk.get("usage") is None:
+            return [chunk]
+        if not self._request.wants_usage:
+            return []  # never without being asked, since clients read choices[0]
+        if self._readers and not self.complete:
+            self._late.append(chunk)
+            return []
+        return [chunk]
+
+    def _reader(self, index: int) -> ChoiceReader:
         reader = self._readers.get(index)
         if reader is None:
             reader = self._readers[index] = ChoiceReader(self._request, self._settings)
-            self._open.add(index)
-        said = choice.get("delta") or {}
+        return reader
+
+    def _translate(
+        self, reader: ChoiceReader, said: dict[str, Any], reason: str | None
+    ) -> tuple[dict[str, Any], str | None]:
         text = said.get("content")
         read = text is None or isinstance(text, str)  # other content, such as a list of parts, stays as it is
         delta = {key: value for key, value in said.items() if value is not None and not (read and key == "content")}
-        parts = reader.feed(text) if text and read else {}
-        reason = choice.get("finish_reason")
+        if delta.get("tool_calls") or delta.get("function_call"):
+            reader.foreign_calls()
+        elif "tool_calls" in delta:
+            del delta["tool_calls"]
+        parts = reader.feed(text) if text and isinstance(text, str) else {}
         if reason is not None:
             tail, reason = reader.finish(reason)
             parts = _joined(parts, tail)
-            self._open.discard(index)
-        if delta.get("tool_calls"):
-            warn_once("The upstream sent tool calls although told not to read any: they are passed on as they are.")
-        elif "tool_calls" in delta:
-            del delta["tool_calls"]
         if "role" in delta and read and "content" not in parts and "content" in said:
             delta["content"] = None if parts or text is None else ""
         return _joined(delta, parts), reason
+
+
+def _without(fields: dict[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in keys}
 
 
 def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
@@ -223,29 +303,46 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def translate_reply(reply: Any, request: Request, settings: Settings) -> int:
+def translate_reply(reply: dict[str, Any], request: Request, settings: Settings, *, marked: bool = False) -> int:
     """Read the choices of a whole reply, in place; the number of calls.
 
-    Raises ProxyError where the calls are not what the request asked for.
+    ``marked``: only those that have the dialect's markers in their text, and no calls.  Raises ProxyError where
+    the calls are not what the request asked for, and for what is no reply.
     """
     total = 0
-    for choice in reply.get("choices") or []:
-        message = choice.get("message")
-        text = message.get("content") if isinstance(message, dict) else None
-        if not isinstance(text, str):
+    start = DIALECTS[settings.dialect].start
+    for choice in read_choices(reply, "message"):
+        message = choice.said
+        text = message.get("content")
+        foreign = message.get("tool_calls") or message.get("function_call")
+        if marked and (foreign or not isinstance(text, str) or start not in text):
             continue
         reader = ChoiceReader(request, settings)
-        parts = reader.feed(text)
-        tail, reason = reader.finish(choice.get("finish_reason"))
+        if foreign:
+            reader.foreign_calls()
+        parts = reader.feed(text) if isinstance(text, str) and text else {}
+        tail, reason = reader.finish(choice.reason)
         parts = _joined(parts, tail)
         calls = parts.get("tool_calls", [])
         for call in calls:
             del call["index"]
         if parts.get("reasoning_content"):
             message["reasoning_content"] = (message.get("reasoning_content") or "") + parts["reasoning_content"]
-        message["content"] = parts.get("content", None if calls else "")
+        if isinstance(text, str):
+            message["content"] = parts.get("content", None if calls else "")
         if calls:
             message["tool_calls"] = calls
-        choice["finish_reason"] = reason
+        choice.set_reason(reason)
         total += len(calls)
     return total
+
+
+def holds_markers(reply: dict[str, Any], settings: Settings) -> bool:
+    """Whether a reply has the dialect's markers in a text beside which the server found no call."""
+    start = DIALECTS[settings.dialect].start
+    return any(
+        isinstance(choice.said.get("content"), str)
+        and start in choice.said["content"]
+        and not choice.said.get("tool_calls")
+        for choice in read_choices(reply, "message")
+    )

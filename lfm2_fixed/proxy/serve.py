@@ -9,6 +9,7 @@ import socket
 import uvicorn
 
 from .app import create_app
+from .protocol import protocol
 from .settings import Settings
 from .upstream import keep_alive_options
 
@@ -39,6 +40,7 @@ def new_server(
         date_header=False,
         proxy_headers=False,
         ws="none",
+        http=protocol(settings.client_timeout),
         lifespan="on",
         timeout_graceful_shutdown=math.ceil(shutdown_timeout) or None,
     )

@@ -8,8 +8,8 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, quote, urlsplit
 
 import anyio
 import httpx
@@ -26,18 +26,39 @@ HOP_BY_HOP = frozenset(
     b"transfer-encoding upgrade".split()
 )
 _DETECTION_TIMEOUT = 10.0
+"""Seconds for each of the questions what the upstream is: they are answered from memory by those that know them."""
+
+_PATIENCE = 2.0
+"""Seconds that a request waits for the answer if it can do without: a question is a round trip or two."""
+
+_MOST_OF_AN_ANSWER = 2**20
+"""Bytes of an answer to such a question: llama.cpp's ``/props`` has the chat template in it, some 10 to 100 KB."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What the upstream is: ``name`` is ``llama.cpp``, ``vllm`` or ``unknown``; ``mode`` what suits it."""
+    """What the upstream is: ``name`` is ``llama.cpp``, ``vllm`` or ``unknown``; ``mode`` what suits it.
+
+    ``certain``: False while the upstream has not said it: a gateway may have answered in its place.
+    """
 
     name: str
     version: str
     mode: Mode
+    certain: bool = True
 
 
 UNKNOWN = Kind("unknown", "", "buffer")
+UNCERTAIN = Kind("unknown", "", "buffer", certain=False)
+
+
+@dataclass(eq=False)
+class _Question:
+    """A question under way.  ``answer`` and ``error`` are None if nobody waits for it any more."""
+
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    answer: Kind | None = None
+    error: ProxyError | None = None
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]], *also: bytes) -> Headers:
@@ -52,18 +73,15 @@ class Upstream:
     """Sends requests; an async context manager that owns the connections."""
 
     def __init__(self, settings: Settings) -> None:
-        parts = urlsplit(settings.upstream)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"The upstream must be a URL such as http://127.0.0.1:8080, not {settings.upstream!r}.")
-        if parts.query or parts.fragment or parts.username is not None:
-            raise ValueError("The upstream's URL must not have a query, a fragment or a user.")
+        parts = _checked(settings.upstream)
         # Clients' paths begin with /v1 already: a base URL as clients take it means the same server.
-        self._prefix = parts.path.rstrip("/").removesuffix("/v1")
+        self._prefix = quote(parts.path.rstrip("/").removesuffix("/v1"), safe="/%:@!$&'()*+,;=~")
         self._origin = f"{parts.scheme}://{parts.netloc}"
         self.url = self._origin + self._prefix
         self._settings = settings
         self._kind: Kind | None = None
-        self._lock = anyio.Lock()
+        self._question: _Question | None = None
+        self._told = ""  # the last line about it in the log
         # Transports alone: no cookies kept, no redirects followed, no proxy from the environment.
         context = _trust(settings) if parts.scheme == "https" else False
         self._pooled, self._single = (
@@ -114,6 +132,9 @@ class Upstream:
         )
         try:
             response = await (self._single if fresh else self._pooled).handle_async_request(request)
+        except httpx.LocalProtocolError as error:
+            message = f"The request cannot be sent on as it is ({error})."
+            raise ProxyError(400, message, kind="invalid_request_error") from error
         except httpx.TransportError as error:
             self._kind = None  # what comes back may be another server
             raise self._failure(error) from error
@@ -123,13 +144,18 @@ class Upstream:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
 
-    async def pieces(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        """The response's body as it comes, undecoded.  Raises ProxyError where it breaks off."""
+    async def pieces(self, response: httpx.Response, *, decoded: bool = False) -> AsyncIterator[bytes]:
+        """The response's body as it comes.  Raises ProxyError where it breaks off.
+
+        ``decoded``: without its content encoding, for what is read here.
+        """
         try:
-            async for piece in response.aiter_raw():
+            async for piece in response.aiter_bytes() if decoded else response.aiter_raw():
                 yield piece
         except httpx.TransportError as error:
             raise self._failure(error, begun=True) from error
+        except httpx.DecodingError:
+            raise ProxyError(502, "The upstream's answer is compressed and damaged.", kind="upstream_error") from None
 
     def _failure(self, error: httpx.TransportError, *, begun: bool = False) -> ProxyError:
         if isinstance(error, httpx.ConnectTimeout):
@@ -147,44 +173,89 @@ class Upstream:
         when = "in the middle of its answer" if begun else "without an answer"
         return ProxyError(502, f"The upstream closed the connection {when}.", kind="upstream_error")
 
-    async def kind(self) -> Kind:
-        """What the upstream is, asked once and again after it was lost.
+    async def kind(self, authorization: Headers | None = None) -> Kind:
+        """What the upstream is: remembered once it has said so, until a connection fails.
 
-        Raises ProxyError (502 or 504) where it cannot be reached.
+        ``authorization``: the header, if any, that the client sent for the upstream, which may answer nobody
+        without it.  However many requests wait, one of them asks.  In the mode ``auto`` raises ProxyError (502
+        or 504) where the upstream cannot be reached; an explicit mode needs no answer, and gets ``UNCERTAIN``.
         """
-        if self._kind is None:
-            async with self._lock:
-                if self._kind is None:
-                    kind = await self._ask()
-                    self._kind = kind
-                    log.info("upstream %s: %s, mode %s", self.url, describe(kind), self.mode(kind))
-        return self._kind or UNKNOWN
+        if self._settings.mode == "buffer":
+            return self._kind or UNCERTAIN  # nothing depends on it
+        if self._settings.mode == "auto":
+            return await self._asked(authorization)
+        with anyio.move_on_after(_PATIENCE):
+            try:
+                return await self._asked(authorization)
+            except ProxyError:
+                pass  # the request itself will say it better
+        return UNCERTAIN
+
+    async def _asked(self, authorization: Headers | None) -> Kind:
+        while self._kind is None:
+            question = self._question
+            if question is not None:
+                await question.answered.wait()
+            else:
+                question = self._question = _Question()
+                try:
+                    kind = question.answer = await self._ask(authorization or [])
+                    if kind.certain:
+                        self._kind = kind
+                    self._tell(f"upstream {self.url}: {describe(kind)}, mode {self.mode(kind)}")
+                except ProxyError as error:
+                    question.error = error
+                finally:  # also when the client of this request goes: then another of those who wait asks
+                    self._question = None
+                    question.answered.set()
+            if question.error is not None:
+                said = question.error
+                raise ProxyError(said.status, said.message, kind=said.kind)  # each its own: they keep tracebacks
+            if question.answer is not None:
+                return question.answer
+        return self._kind
+
+    def _tell(self, line: str) -> None:
+        if line != self._told:  # a gateway that stands in for it would make a line for each request
+            self._told = line
+            log.info("%s", line)
 
     def mode(self, kind: Kind) -> Mode:
         """The mode for this kind of upstream."""
         return kind.mode if self._settings.mode == "auto" else self._settings.mode
 
-    async def _ask(self) -> Kind:
-        """Ask ``/props`` (llama.cpp), then ``/version`` (vLLM)."""
-        status, server, answer = await self._get("/props")
-        if server == "llama.cpp" or (status == 200 and "build_info" in answer):
-            return Kind("llama.cpp", str(answer.get("build_info") or ""), "parse")
-        status, _, answer = await self._get("/version")
-        if status == 200 and isinstance(answer.get("version"), str):
-            return Kind("vllm", str(answer["version"]), "parse")
-        return UNKNOWN
+    async def _ask(self, authorization: Headers) -> Kind:
+        """Ask ``/props`` (llama.cpp), then ``/version`` (vLLM).
 
-    async def _get(self, path: str) -> tuple[int, str, dict[str, object]]:
+        Only 200 and 404 say what a server has.  Anything else (401, 429, 5xx) may be a gateway's word, or that
+        of a server which is not up yet.
+        """
+        status, server, props = await self._get("/props", authorization)
+        # llama.cpp names itself in all its answers, also while it loads a model (503) or wants a key (401).
+        if server == "llama.cpp" or (status == 200 and "build_info" in props):
+            return Kind("llama.cpp", str(props.get("build_info") or ""), "parse")
+        certain = status in (200, 404)
+        status, _, version = await self._get("/version", authorization)
+        if status == 200 and isinstance(version.get("version"), str):
+            return Kind("vllm", str(version["version"]), "parse")
+        return UNKNOWN if certain and status in (200, 404) else UNCERTAIN
+
+    async def _get(self, path: str, authorization: Headers) -> tuple[int, str, dict[str, object]]:
         """Status, ``Server`` header, and the JSON object answered, if any."""
+        headers = [(b"accept", b"application/json"), (b"accept-encoding", b"identity"), *authorization]
+        body = bytearray()
         try:
             with anyio.fail_after(_DETECTION_TIMEOUT):
-                async with self.send("GET", path.encode(), [(b"accept", b"application/json")], None) as response:
-                    body = b"".join([piece async for piece in self.pieces(response)])
+                async with self.send("GET", path.encode(), headers, None) as response:
+                    async for piece in self.pieces(response, decoded=True):
+                        body += piece
+                        if len(body) > _MOST_OF_AN_ANSWER:
+                            break
         except TimeoutError:
             raise ProxyError(504, f"The upstream {self.url} does not answer.", kind="upstream_timeout") from None
         try:
             answer = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         return (
             response.status_code,
@@ -204,9 +275,29 @@ class Upstream:
 
 def describe(kind: Kind) -> str:
     """A kind in words."""
+    if not kind.certain:
+        return "not known yet (it will be asked again)"
     return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": f"vLLM {kind.version}"}.get(
         kind.name, "a server of unknown kind"
     ).strip()
+
+
+def _checked(url: str) -> SplitResult:
+    """The upstream's URL, in parts.  Raises ValueError with a sentence for the user."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port  # raises for what is no number, and beyond 65535
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+        usable = usable and url.isprintable() and " " not in url  # urlsplit takes line ends out in silence
+        if usable:
+            httpx.URL(f"{parts.scheme}://{parts.netloc}")  # raises for hosts that cannot be
+    except (ValueError, httpx.InvalidURL):
+        usable = False
+    if not usable:
+        raise ValueError(f"The upstream must be a URL such as http://127.0.0.1:8080, not {url!r}.")
+    if parts.query or parts.fragment or parts.username is not None:
+        raise ValueError("The upstream's URL must not have a query, a fragment or a user.")
+    return parts
 
 
 def keep_alive_options() -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""Checking calls against what the request asked for, where the upstream was not told to."""
+"""Checking calls against what the request asked for, where the upstream was not told to; and how a reply ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ from dataclasses import replace
 
 from ..core.stream import ToolCall
 from .errors import ProxyError
-from .plan import Request
+from .request import Request
 
-_FINISHED = ("stop", "tool_calls")
+_WELL = frozenset(
+    # OpenAI's, Anthropic's and the Responses API's words,
+    ["stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"]
+    # and those of servers that pass on what their engine calls it (TGI, Transformers, MLX, gateways).
+    + ["complete", "done", "end", "eos", "eos_token", "end_of_turn", "finished", "tool_call"]
+)
+_CUT = frozenset(["length", "max_tokens", "content_filter"])
+"""Words by which clients know that a reply was cut off."""
+_PROMISED = frozenset(["tool_calls", "function_call", "tool_use"])
+
+
+def is_whole(reason: str | None) -> bool:
+    """Whether this finish reason says that the model ended the reply itself.
+
+    None: the upstream gave no reason, only the end of the answer (``[DONE]``, or the body of a whole reply).
+    Words that are not known are not trusted: they may say "aborted".
+    """
+    return reason is None or reason.lower() in _WELL
 
 
 class Verifier:
@@ -44,18 +61,40 @@ class Verifier:
         issues = validate([{"name": call.name, "arguments": call.arguments}], self._request.gate)
         if issues:
             found = "; ".join(str(replace(issue, call=index)) for issue in issues)
+            raise _refused(f"The model's calls do not fit the request's tools: {found}.", str(issues[0].code))
+
+    def unchecked(self) -> None:
+        """The upstream sends calls of its own, which come in pieces that nobody here reads."""
+        choice = self._request.choice
+        if self._request.gate is not None or choice.required or choice.none or choice.names or self._request.single:
             raise ProxyError(
                 502,
-                f"The model's calls do not fit the request's tools: {found}.",
-                kind="invalid_tool_call",
-                code=str(issues[0].code),
-                param="tools",
+                "The upstream sent tool calls although told not to read any; what the request asks of them cannot be "
+                "checked. Use --mode buffer.",
+                kind="upstream_error",
             )
 
-    def finish(self, reason: str | None) -> None:
-        """The reply is over, for ``reason``.  A reply that was cut off says so itself."""
-        if self._request.choice.required and not self._completed and reason in _FINISHED:
+    def finish(self, reason: str | None, *, cut: bool = False) -> None:
+        """The reply is over, for ``reason``; ``cut``: inside a call.
+
+        A reply that was cut off for a reason that clients know says so itself.
+        """
+        if reason in _CUT:
+            return
+        if self._request.gate is not None:
+            if cut:
+                raise _refused("The model's answer ends inside a call.", "INCOMPLETE")
+            if reason in _PROMISED and not self._started:
+                message = f"The finish reason is {reason!r}, but the answer has no call."
+                raise _refused(message, "CALL_COUNT_MISMATCH")
+            if self._started and not is_whole(reason):
+                raise _refused(f"The answer has calls, and ended for the reason {str(reason)[:40]!r}.", "INCOMPLETE")
+        if self._request.choice.required and not self._completed:
             raise _broken("tool_choice", "tool_choice requires a call; the model completed none.")
+
+
+def _refused(message: str, code: str) -> ProxyError:
+    return ProxyError(502, message, kind="invalid_tool_call", code=code, param="tools")
 
 
 def _broken(param: str, message: str) -> ProxyError:

@@ -14,7 +14,7 @@ import httpx
 
 from ..proxy.background import running
 from ..proxy.settings import Settings
-from ..proxy.sse import EventDecoder
+from ..wire.sse import NotAChunk, SSEDecoder, read_chunk
 from .payloads import TOOLS, Payload
 from .readers import Outcome
 
@@ -102,19 +102,22 @@ def _ask(client: httpx.Client, base: str, request: Mapping[str, Any]) -> Outcome
         message = answer.json()["choices"][0]["message"]
         calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls") or []]
         return Outcome(tuple(calls), message.get("content") or "")
-    decoder = EventDecoder()
+    decoder = SSEDecoder()
     content = ""
     streamed: dict[int, list[str]] = {}
     done = False
-    for event in [*decoder.feed(answer.content), *decoder.finish()]:
-        if event.name == "comment":
-            continue
-        if event.data == b"[DONE]":
+    events = decoder.feed(answer.content)
+    unfinished = decoder.finish()
+    for event in [*events, *([unfinished] if unfinished else [])]:
+        if event.done:
             done = True
             break
-        chunk = json.loads(event.data)
-        if event.name == "error" or "error" in chunk:
-            return Outcome(error=_message(event.data.decode()))
+        try:
+            chunk = read_chunk(event)
+        except NotAChunk as error:
+            return Outcome(error=f"in an event, {error}")
+        if chunk.get("error"):
+            return Outcome(error=_message(json.dumps(chunk)))
         for choice in chunk["choices"]:
             content += choice["delta"].get("content") or ""
             for call in choice["delta"].get("tool_calls") or []:

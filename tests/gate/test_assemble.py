@@ -22,7 +22,7 @@ from wire import (
     sse,
 )
 
-from lfm2_fixed.gate import Assembled, Code, assemble, from_response, validate
+from lfm2_fixed.gate import Turn, Code, assemble, from_response, validate
 
 CALLS = [("write", '{"path": "ä.txt", "content": "a \\"b\\" €"}'), ("move", '{"lat": -1.5}'), ("ping", "{}")]
 KINDS = {"chat": chat_frames, "responses": responses_frames, "messages": messages_frames}
@@ -36,7 +36,7 @@ turns = st.lists(st.tuples(st.sampled_from(["write", "move", "f"]), arguments), 
 cuttings = st.lists(st.integers(0, 200), max_size=12)
 
 
-def named(turn: Assembled) -> list[tuple[str, str]]:
+def named(turn: Turn) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in turn]
 
 
@@ -65,18 +65,20 @@ def test_pieces_are_joined_as_the_openai_package_joins_them(calls: list[tuple[st
     assert [call.id for call in assemble(frames)] == [c["id"] for c in theirs]
 
 
-def test_ids_and_names_that_come_again_are_joined_as_the_openai_package_does_it() -> None:
+def test_what_the_openai_package_makes_of_ids_and_names_that_come_again() -> None:
+    """The reason why a repeated name is a broken stream: its client hands over another one."""
     from openai.lib.streaming._deltas import accumulate_delta
 
     entry = {"index": 0, "id": "a", "type": "function", "function": {"name": "ping", "arguments": "{"}}
     frames = [chat_chunk({"tool_calls": [entry]}), chat_chunk({"tool_calls": [entry]}), chat_chunk({}, "tool_calls")]
-    turn = assemble(frames)
-    assert [(call.id, call.name, call.arguments) for call in turn] == [("aa", "pingping", "{{")]
     state: dict[object, object] = {}
     for frame in json.loads(json.dumps(frames)):
         state = accumulate_delta(state, frame["choices"][0]["delta"])
     (theirs,) = state["tool_calls"]  # type: ignore[attr-defined]
     assert (theirs["id"], theirs["function"]["name"], theirs["function"]["arguments"]) == ("aa", "pingping", "{{")
+    turn = assemble(frames)
+    assert [(call.id, call.name, call.arguments) for call in turn] == [("a", "ping", "{{")]
+    assert [(p.kind, p.call) for p in turn.problems] == [("malformed", 0), ("malformed", 0)]
 
 
 def test_the_openai_client_over_http() -> None:

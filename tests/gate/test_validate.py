@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from wire import TOOLS
 
-from lfm2_fixed.gate import Assembled, Call, Code, Gate, Tools, ToolsError, validate
+from lfm2_fixed.gate import Turn, Call, Code, Gate, Tools, ToolsError, validate
 
 
 def codes(arguments: Any, name: str = "move", **options: Any) -> list[tuple[str, str]]:
@@ -158,17 +158,17 @@ def test_a_tool_without_parameters_takes_none() -> None:
 @pytest.mark.parametrize(
     ("turn", "expected"),
     [
-        (Assembled((Call("ping", "{}"),), finish_reason="tool_calls"), []),
-        (Assembled((Call("ping", "{}"),), finish_reason="stop"), []),
-        (Assembled((Call("ping", "{}"),)), [Code.INCOMPLETE]),
-        (Assembled((Call("ping", "{}"),), finish_reason="length", cut=True), [Code.INCOMPLETE]),
-        (Assembled((Call("ping", "{}", complete=False),), finish_reason="tool_use"), [Code.INCOMPLETE]),
-        (Assembled((), finish_reason="tool_calls"), [Code.CALL_COUNT_MISMATCH]),
-        (Assembled((), finish_reason="stop"), []),
-        (Assembled(), [Code.INCOMPLETE]),
+        (Turn((Call("ping", "{}"),), finish_reason="tool_calls"), []),
+        (Turn((Call("ping", "{}"),), finish_reason="stop"), []),
+        (Turn((Call("ping", "{}"),)), [Code.INCOMPLETE]),
+        (Turn((Call("ping", "{}"),), finish_reason="length"), [Code.INCOMPLETE]),
+        (Turn((Call("ping", "{}", complete=False),), finish_reason="tool_use"), [Code.INCOMPLETE]),
+        (Turn((), finish_reason="tool_calls"), [Code.CALL_COUNT_MISMATCH]),
+        (Turn((), finish_reason="stop"), []),
+        (Turn(), [Code.INCOMPLETE]),
     ],
 )
-def test_a_turn_must_have_ended_well(turn: Assembled, expected: list[Code]) -> None:
+def test_a_turn_must_have_ended_well(turn: Turn, expected: list[Code]) -> None:
     assert [issue.code for issue in validate(turn, TOOLS)] == expected
 
 

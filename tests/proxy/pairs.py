@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from scripted import Scripted
@@ -51,12 +53,47 @@ class Pair:
         return merge(self.stream(script, **fields))
 
 
+def sse(*chunks: Any, done: bool = True, **script: Any) -> dict[str, Any]:
+    """The script of a stream with these events: chunks, or lines as they are."""
+    lines = [chunk if isinstance(chunk, str) else f"data: {json.dumps(chunk)}" for chunk in chunks]
+    raw = [f"{line}\n\n" for line in [*lines, *(["data: [DONE]"] if done else [])]]
+    return {"headers": {"content-type": "text/event-stream"}, "raw": raw, **script}
+
+
+def chunk(delta: dict[str, Any] | str, reason: Any = None, index: int = 0, **fields: Any) -> dict[str, Any]:
+    """A chunk of a stream, with one choice; ``fields`` are the choice's."""
+    delta = {"content": delta} if isinstance(delta, str) else delta
+    choice = {"index": index, "delta": delta, "finish_reason": reason, **fields}
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+
+
+def error_of(received: list[Any]) -> dict[str, Any]:
+    """The error at a stream's end: nothing follows, not even [DONE]."""
+    assert received[-1].get("error"), received[-1]
+    assert all(isinstance(chunk, bytes) or "error" not in chunk for chunk in received[:-1])
+    return received[-1]["error"]
+
+
 def body(script: dict[str, Any] | str, **fields: Any) -> dict[str, Any]:
     """A chat request."""
     if isinstance(script, str):
         script = {"turns": [[script]]}
     messages = [{"role": "user", "content": json.dumps(script)}]
     return {"model": "scripted", "messages": messages, "tools": TOOLS, **fields}
+
+
+def open_raw(url: str, script: dict[str, Any], receive_buffer: int | None = None, **fields: Any) -> socket.socket:
+    """A connection with a request sent and nothing read."""
+    host = urlsplit(url)
+    raw = socket.socket()
+    if receive_buffer:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    raw.connect((host.hostname, host.port))
+    raw.settimeout(30)
+    content = json.dumps(body(script, **fields)).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    raw.sendall(head % len(content) + content)
+    return raw
 
 
 def events(data: bytes) -> Iterator[Any]:

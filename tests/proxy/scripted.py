@@ -21,12 +21,19 @@ class Scripted:
     ``turns``: for each choice the pieces of its text, ``repeat`` times.  ``reason``: the finish reason (``stop``).
     ``pause``: seconds between chunks.  ``die``: break the connection after that many chunks.
     ``hang``: fall silent after that many chunks.  ``raw``: in place of all this, the body's pieces,
-    sent as they are.  ``status``, ``headers``: of the answer.  ``message``, ``choice``, ``reply``:
-    further fields of a whole answer.  ``wait``: seconds before the answer.
+    sent as they are (characters up to U+00FF are bytes where ``latin`` is set).  ``silent``: seconds
+    between the headers and them.  ``status``, ``headers``: of the answer.  ``message``, ``choice``,
+    ``reply``: further fields of a whole answer.  ``wait``: seconds before the answer.
     """
 
     def __init__(self, *, kind: str = "unknown") -> None:
         self.kind = kind
+        self.says: dict[str, tuple[int, dict[str, Any]]] = {}
+        """What ``/props`` and ``/version`` answer, where not what the kind does."""
+        self.asked: list[str] = []
+        """The questions for the kind, in order."""
+        self.thinks = 0.0
+        """Seconds before it answers them."""
         self.requests: list[dict[str, Any]] = []
         self.active = 0
         self.gone = 0
@@ -65,6 +72,10 @@ class Scripted:
                 ("/version", "vllm"): (200, {"version": "0.0.test"}),
                 ("/health", self.kind): (200, {"status": "ok"}),
             }.get((name, self.kind), (404, {"error": {"message": "no such path"}}))
+            if name != "/health":
+                self.asked.append(name)
+                await asyncio.sleep(self.thinks)
+                status, value = self.says.get(name, (status, value))
             await answer(send, status, [(b"content-type", b"application/json")], json.dumps(value).encode())
             return
         self.requests.append(seen)
@@ -94,8 +105,10 @@ class Scripted:
         headers = [(name.encode(), value.encode()) for name, value in script.get("headers", {}).items()]
         if "raw" in script:
             await send({"type": "http.response.start", "status": status, "headers": headers})
+            await asyncio.sleep(script.get("silent", 0))
+            encoding = "latin-1" if script.get("latin") else "utf-8"
             for piece in script["raw"]:
-                await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
+                await send({"type": "http.response.body", "body": piece.encode(encoding), "more_body": True})
                 await asyncio.sleep(script.get("pause", 0))
             if "die" not in script:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})

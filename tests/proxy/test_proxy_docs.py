@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -49,9 +50,37 @@ def test_every_option_is_explained() -> None:
         assert re.search(rf"^  {mode}  ", result.output, re.M)
 
 
-def test_a_wrong_upstream_is_one_sentence() -> None:
-    result = CliRunner().invoke(proxy, ["--upstream", "127.0.0.1:8080"])
-    assert result.exit_code == 1 and "must be a URL" in result.output and "Traceback" not in result.output
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8080",
+        "http://h:abc",
+        "http://h:99999",
+        "http://h:-1",
+        "http://h:0",
+        "http://[::1",
+        "http://[x]:80",
+        "http://a b",
+        "http://a\nb:80/",
+        "http://",
+        "",
+        "ftp://h",
+        "http://u:p@h",
+        "http://h/?q",
+    ],
+)
+def test_a_wrong_upstream_is_one_sentence(url: str) -> None:
+    result = CliRunner().invoke(proxy, ["--upstream", url])
+    assert result.exit_code == 2
+    (line,) = result.output.splitlines()
+    assert line.startswith("Error: The upstream") and line.endswith(".")
+
+
+def test_a_port_that_is_taken_is_one_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(proxy, ["--upstream", "http://127.0.0.1:9", "--port", port])
+    assert result.exit_code != 0 and "Traceback" not in result.output
 
 
 def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from pairs import CLIENT, Pair, body, events, merge
+from pairs import CLIENT, Pair, body, events, merge, open_raw
 from scripted import Scripted, eventually, serving
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -96,20 +96,6 @@ def scripted() -> Iterator[tuple[Scripted, str]]:
     upstream = Scripted(kind="llama.cpp")
     with serving(upstream) as url:
         yield upstream, url
-
-
-def open_raw(url: str, script: dict[str, Any], receive_buffer: int | None = None, **fields: Any) -> socket.socket:
-    """A connection with a request sent and nothing read."""
-    host = urlsplit(url)
-    raw = socket.socket()
-    if receive_buffer:
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    raw.connect((host.hostname, host.port))
-    raw.settimeout(30)
-    content = json.dumps(body(script, **fields)).encode()
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-    raw.sendall(head % len(content) + content)
-    return raw
 
 
 HANG = {"turns": [["a", "b"]], "hang": 2}

@@ -1,60 +1,21 @@
-"""The parts that need no connection: events of a stream, and thoughts."""
+"""The parts that need no connection: thoughts, headers, choices."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 from harness import random_cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lfm2_fixed.proxy.errors import ProxyError
-from lfm2_fixed.proxy.plan import Choice, read_choice
-from lfm2_fixed.proxy.reasoning import ThinkSplitter
-from lfm2_fixed.proxy.sse import DONE, Event, EventDecoder, comment, encode_event
+from lfm2_fixed.core.reasoning import ReasoningSplitter
+from lfm2_fixed.proxy.request import Choice, read_choice
 from lfm2_fixed.proxy.upstream import end_to_end
 
 FEW = settings(max_examples=min(settings().max_examples, 100))
-values = st.dictionaries(st.text(max_size=5), st.text() | st.integers() | st.none(), max_size=3)
-
-
-@FEW
-@given(
-    st.lists(values | st.just(...), max_size=5), st.sampled_from([b"\n", b"\r\n"]), st.randoms(use_true_random=False)
-)
-def test_events_survive_any_cutting(sent, line_end, rng) -> None:
-    data = b"".join(comment(b"c") if value is ... else encode_event(value) for value in sent) + DONE
-    data = data.replace(b"\n", line_end)
-    decoder = EventDecoder()
-    received: list[Event] = []
-    for piece in random_cut(data.decode("latin-1"), rng):
-        received += decoder.feed(piece.encode("latin-1"))
-    received += decoder.finish()
-    assert received.pop() == Event("message", b"[DONE]")
-    assert [... if event.name == "comment" else json.loads(event.data) for event in received] == sent
-
-
-def test_lines_of_an_event() -> None:
-    decoder = EventDecoder()
-    assert decoder.feed(b"event: e\nid: 1\nretry: 2\ndata\ndata:a\ndata:  b\n\n") == [Event("e", b"a\n b")]
-    assert decoder.feed(b"event: lost\n\ndata: 1\n") == []
-    assert decoder.finish() == [Event("message", b"1")]
-    assert EventDecoder().finish() == []
-
-
-def test_an_event_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lfm2_fixed.proxy.sse.LIMIT_OF_AN_EVENT", 100)
-    decoder = EventDecoder()
-    for _ in range(10):
-        decoder.feed(b"data: 0123456789\n\n")
-    with pytest.raises(ProxyError):
-        for _ in range(10):
-            decoder.feed(b"data: 0123456789\n")
 
 
 def split(pieces: list[str], *, inside: bool = False) -> tuple[str, str]:
-    splitter = ThinkSplitter(inside=inside)
+    splitter = ReasoningSplitter(inside=inside, trim=True)
     parts = [*map(splitter.feed, pieces), splitter.finish()]
     return "".join(part[0] for part in parts), "".join(part[1] for part in parts)
 
@@ -98,7 +59,7 @@ def test_thoughts_survive_any_cutting(text: str, inside: bool, rng) -> None:
 
 
 def test_a_thought_comes_as_it_is_written() -> None:
-    splitter = ThinkSplitter()
+    splitter = ReasoningSplitter(trim=True)
     assert [splitter.feed(piece) for piece in ("<think>", "a", "b ", "c", "<", "d", "</think>", "e")] == [
         *[("", ""), ("a", ""), ("b", ""), (" c", ""), ("", ""), ("<d", ""), ("", ""), ("", "e")]
     ]

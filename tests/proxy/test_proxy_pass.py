@@ -8,6 +8,7 @@ import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -91,9 +92,21 @@ def test_redirects_and_errors_are_the_clients_business(parse: Pair) -> None:
     assert "cookie" not in dict(parse.upstream.requests[-1]["headers"])
 
 
-def test_a_stream_that_passes_breaks_off_with_an_error_event(parse: Pair) -> None:
-    received = list(events(parse.ask({"turns": [["a", "b"]], "die": 2}, tools=[], stream=True).content))
-    assert len(received) == 3 and received[-1]["error"]["type"] == "upstream_error"
+def read_until_broken(pair: Pair, script: dict[str, Any], **fields: Any) -> bytes:
+    """What arrives of an answer whose body is never completed."""
+    received = b""
+    with (
+        pytest.raises(httpx.RemoteProtocolError, match="incomplete"),
+        pair.client.stream("POST", "/v1/chat/completions", json=body(script, **fields)) as answer,
+    ):
+        for piece in answer.iter_raw():
+            received += piece
+    return received
+
+
+def test_a_stream_that_passes_breaks_where_the_upstream_broke_it(parse: Pair) -> None:
+    received = list(events(read_until_broken(parse, {"turns": [["a", "b"]], "die": 2}, tools=[], stream=True)))
+    assert len(received) == 2 and all("choices" in chunk for chunk in received)
 
 
 def test_other_answers_that_break_off_are_not_taken_for_whole(parse: Pair) -> None:
@@ -138,9 +151,10 @@ def test_a_silent_upstream() -> None:
 
 def test_a_stream_that_falls_silent(start: Callable[..., Pair]) -> None:
     pair = start(read_timeout=0.5)
-    for fields in ({}, {"tools": []}):
-        received = pair.stream({"turns": [["a", "b"]], "hang": 2}, **fields)
-        assert received[-1]["error"]["type"] == "upstream_timeout" and len(received) == 3
+    script = {"turns": [["a", "b"]], "hang": 2}
+    received = pair.stream(script)
+    assert received[-1]["error"]["type"] == "upstream_timeout" and len(received) == 3
+    assert len(list(events(read_until_broken(pair, script, tools=[], stream=True)))) == 2
 
 
 def test_the_kind_is_asked_again_after_the_upstream_was_lost() -> None:

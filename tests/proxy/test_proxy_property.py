@@ -34,7 +34,7 @@ def declared(tools: dict[str, list[str]] | None) -> list[dict[str, Any]]:
     seed=st.integers(0, 2**48),
     dialect=st.sampled_from(["lfm2", "llama4"]),
     kind=st.sampled_from(["turn", "damaged", "soup"]),
-    thought=st.sampled_from([None, "", "hm", "<a> <|tool_call_start|>[f(x=1)]", "</thin"]),
+    thought=st.sampled_from([None, "", "hm", "<a> `<|tool_call_start|>`[f(x=1)]", "</thin"]),
 )
 @settings(max_examples=EXAMPLES)
 def test_through_the_proxy_as_through_the_machine(

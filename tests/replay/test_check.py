@@ -273,7 +273,8 @@ def test_live_reads_the_models_own_text_from_the_log_probabilities(bench: Bench)
     whole["choices"][0]["logprobs"] = {"content": [{"token": w, "bytes": list(w.encode())} for w in words]}
     with serving(Answer(sse(chat_frames([("ping", "{}")]))), json_answer(whole)) as server:
         result = live(bench, server.url, "--dialect", "lfm2")
-    assert server.requests[0][1]["logprobs"] is True
+    # llama.cpp refuses them together with tools and streaming.
+    assert "logprobs" not in server.requests[0][1] and server.requests[1][1]["logprobs"] is True
     assert result.exit_code == 1 and "than what the model wrote: 1 call in place of 2" in result.stdout
 
 
@@ -293,11 +294,12 @@ def test_live_on_other_endpoints(bench: Bench) -> None:
     assert server.requests[0][0] == "/v1/messages" and server.headers[0]["anthropic-version"]
 
 
-def test_a_request_that_samples_leaves_a_doubt(bench: Bench) -> None:
+def test_two_samples_accuse_nobody(bench: Bench) -> None:
     bench.file("request.json", {**REQUEST, "temperature": 0.7})
     with serving(Answer(sse(chat_frames(RETYPED))), json_answer(chat_whole(CALLS))) as server:
         result = live(bench, server.url)
-    assert result.exit_code == 1 and "most likely" in result.stdout and "temperature 0" in result.stdout
+    assert result.exit_code == 0 and "Corrupted" not in result.stdout
+    assert "chance may have done it: set temperature 0" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -365,4 +367,4 @@ def test_a_long_capture(bench: Bench) -> None:
     result = bench.capture(stream, "--json")
     said = json.loads(result.stdout)
     assert result.exit_code == 0 and said["cuttings"]["offsets"] == len(stream)
-    assert 20 < said["cuttings"]["kinds"] < 1_000
+    assert 10 < said["cuttings"]["kinds"] < 1_000

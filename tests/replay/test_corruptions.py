@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from wire import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames, sse
 
 from lfm2_fixed.check.replay import Cuttings, read_stream
-from lfm2_fixed.check.verdict import Beside, Fault, Verdict, judge
-from lfm2_fixed.gate import Assembled, assemble, from_response, validate
+from lfm2_fixed.check.blame import Fault
+from lfm2_fixed.check.model import Beside
+from lfm2_fixed.check.verdict import Verdict, judge
+from lfm2_fixed.gate import Turn, assemble, from_response, validate
 
 WRITE = ("write", json.dumps({"path": "a.txt", "content": 'He said "no" {1: [2]}\n€'}, ensure_ascii=False))
 MOVE = ("move", '{"lat": 10.5, "steps": 3, "mode": "walk", "note": "due north", "via": [{"id": 1}]}')
@@ -168,7 +170,8 @@ def test_what_the_whole_response_has_as_well_is_the_models(name: str) -> None:
     frames = made(name)
     calls = [(call.name, call.arguments) for call in assemble(frames)]
     verdict = judged(frames, whole={0: from_response(chat_whole(calls))})
-    assert verdict.fault == Fault.MODEL and verdict.findings[0].shown
+    # A parser may do the same to both answers: only what the model itself wrote makes it certain.
+    assert verdict.fault == Fault.MODEL and not verdict.findings[0].shown
     assert [finding.code for finding in verdict.findings] == [CORRUPTIONS[name].code]
 
 
@@ -195,8 +198,8 @@ def test_a_valid_value_that_differs_is_found_by_comparison_alone() -> None:
     (finding,) = judged(frames, whole=whole).findings
     assert (finding.code, finding.fault, finding.pointer) == ("STREAM_DIFFERS", Fault.SERVER, "/lat")
     assert (finding.expected, finding.got, finding.shown) == ("10.5", "10.0", True)
-    (unsure,) = judged(frames, whole=whole, sampled=True).findings
-    assert not unsure.shown  # chance may have done it
+    unsure = judged(frames, whole=whole, sampled=True)  # chance may have done it
+    assert unsure.clean and "set temperature 0" in unsure.notes[0]
 
 
 def test_the_order_of_keys_and_spaces_are_no_difference_but_the_kind_of_number_is() -> None:
@@ -314,7 +317,7 @@ def test_clean_calls_in_any_pieces_have_no_issue(
     assert judge(reading, Cuttings(), None, TOOLS, Beside(expected_calls=len(turn))).clean
 
 
-def found(turn: Assembled, **options: Any) -> set[tuple[str, int | None]]:
+def found(turn: Turn, **options: Any) -> set[tuple[str, int | None]]:
     return {(str(issue.code), issue.call) for issue in validate(turn, TOOLS, **options)}
 
 

@@ -1,4 +1,4 @@
-"""Cutting at every offset: nothing is found with a right decoder, everything with wrong ones."""
+"""Cutting at every offset: a right client breaks nowhere, the wrong ones where they are wrong."""
 
 from __future__ import annotations
 
@@ -13,38 +13,52 @@ from hypothesis import strategies as st
 from wire import chat_frames, messages_frames, responses_frames, sse
 
 from lfm2_fixed.check.capture import UnusableInput, read_capture
-from lfm2_fixed.check.replay import cut_everywhere, read_stream
-from lfm2_fixed.wire.sse import SSEDecoder, SSEvent
+from lfm2_fixed.check.clients import CLIENTS, Client
+from lfm2_fixed.check.replay import Break, cut_everywhere, read_stream
+from lfm2_fixed.wire.sse import SSEDecoder
 
 CALLS = [("write", json.dumps({"path": "é.txt", "content": "€ 😀 \n" * 5}, ensure_ascii=False)), ("move", '{"lat": 1}')]
 CLEAN = sse(chat_frames(CALLS, cuts=range(0, 90, 4)))
 
 
-class DecodesEachRead(SSEDecoder):
-    """A client's mistake: each read is decoded by itself."""
-
-    def feed(self, piece: bytes) -> list[SSEvent]:
-        return super().feed(piece.decode("utf-8", "replace").encode())
+def broken(data: bytes, **options: Any) -> dict[str, list[Break]]:
+    return cut_everywhere(data, **options).breaks
 
 
-class ReadsAreLines(SSEDecoder):
-    """A client's mistake: a read is taken for whole lines."""
+def client(description: str) -> Client:
+    (found,) = [client for client in CLIENTS if description in client.description]
+    return found
 
-    def feed(self, piece: bytes) -> list[SSEvent]:
-        found = []
-        for line in piece.splitlines():
-            found += super().feed(line + b"\n")
+
+class _Right:
+    """A client without a mistake: our own decoder."""
+
+    def __init__(self) -> None:
+        self._decoder = SSEDecoder()
+
+    def feed(self, piece: bytes) -> list[str]:
+        return [event.data for event in self._decoder.feed(piece)]
+
+
+class _LosesAtReads(_Right):
+    """A mistake that shows at few offsets: what follows a read of one byte at one place of a line is lost."""
+
+    def feed(self, piece: bytes) -> list[str]:
+        found = super().feed(piece)
+        if len(self._decoder._line) == 7:
+            self._decoder._line.clear()
         return found
 
 
-class LosesAtReads(SSEDecoder):
-    """A mistake that shows at few offsets: a read of one byte at one place in a line loses the line."""
+class _OnlyAcrossEvents(_Right):
+    """Wrong only if a read holds the end of one event and the beginning of the next."""
 
-    def feed(self, piece: bytes) -> list[SSEvent]:
-        events = super().feed(piece)
-        if len(piece) == 1 and len(self._line) == 7:
-            self._line.clear()
-        return events
+    def feed(self, piece: bytes) -> list[str]:
+        odd = piece[:-2].count(b"\n\n") == 1
+        return super().feed(piece.split(b"\n\n")[0] + b"\n\n" if odd else piece)
+
+
+RIGHT = Client("makes no mistake", "", _Right)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
@@ -53,56 +67,91 @@ class LosesAtReads(SSEDecoder):
     [chat_frames(CALLS), responses_frames(CALLS), messages_frames(CALLS), [{"choices": [], "pad": "x" * 70_000}]],
     ids=["chat", "responses", "messages", "long"],
 )
-def test_every_offset_of_a_clean_stream(frames: list[dict[str, Any]], newline: str) -> None:
+def test_a_right_client_breaks_nowhere(frames: list[dict[str, Any]], newline: str) -> None:
     data = sse(frames, newline=newline)
     seen: list[int] = []
-    result = cut_everywhere(data, progress=seen.append)
-    assert result.offsets == len(data) and result.random == 8 and result.disagreements == []
-    assert sum(seen) == 9 * len(data)
-    assert 20 < result.kinds < 400
+    result = cut_everywhere(data, clients=[RIGHT], progress=seen.append)
+    assert result.offsets == len(data) and result.random == 4 and result.breaks == {}
+    assert sum(seen) == 2 * len(data)
+    assert 10 < result.kinds < 400
 
 
-def test_a_resumed_cut_is_the_cut_of_the_whole_file() -> None:
-    """What the shortcut stands for: the file read anew for each offset."""
-    whole = SSEDecoder()
-    expected = whole.feed(CLEAN)
-    for offset in range(len(CLEAN)):
-        decoder = SSEDecoder()
-        assert decoder.feed(CLEAN[:offset]) + decoder.feed(CLEAN[offset:]) == expected
-        assert decoder.state() == whole.state()
+def test_a_cut_in_an_event_is_the_cut_of_the_whole_file() -> None:
+    """What the shortcut stands for: the file read anew for each offset, by each client."""
+    for each in CLIENTS:
+        whole = broken(CLEAN, clients=[each]).get(each.description, [])
+        if whole and (whole[0].always or "several" in whole[0].delivery):
+            continue  # no cut was tried
+        expected = each.make().feed(CLEAN)
+        wrong = {
+            offset
+            for offset in range(1, len(CLEAN))
+            if (lambda reader: reader.feed(CLEAN[:offset]) + reader.feed(CLEAN[offset:]))(each.make()) != expected
+        }
+        assert {found.offset for found in whole} <= wrong and bool(whole) == bool(wrong), each
 
 
-@pytest.mark.parametrize("wrong", [DecodesEachRead, ReadsAreLines, LosesAtReads])
-def test_wrong_decoders_are_found_at_an_offset_where_they_are_wrong(wrong: type[SSEDecoder]) -> None:
-    result = cut_everywhere(CLEAN, make=wrong, random_cuttings=0)
-    assert result.disagreements
-    for found in result.disagreements:
-        assert found.expected != found.got and 0 <= found.offset < len(CLEAN)
+@pytest.mark.parametrize(
+    ("description", "delivery"),
+    [
+        ("json.loads", "if a read brings several events"),
+        ("whole lines", "if a read ends here"),
+        ("splits each read", "if a read ends here"),
+        ("decodes each read", "if a read ends here"),
+    ],
+)
+def test_each_mistake_shows_on_an_ordinary_stream(description: str, delivery: str) -> None:
+    first = broken(CLEAN)[client(description).description][0]
+    assert first.delivery == delivery and not first.always and first.client.why
+    assert first.expected != first.got and 0 <= first.offset < len(CLEAN)
+
+
+def test_a_client_that_decodes_each_read_breaks_inside_a_character_alone() -> None:
+    for found in broken(CLEAN)[client("decodes each read").description]:
+        with pytest.raises(UnicodeDecodeError):
+            CLEAN[: found.offset].decode()
+
+
+@pytest.mark.parametrize(
+    ("description", "breaking", "harmless"),
+    [
+        ("two line feeds", sse(chat_frames(CALLS), newline="\r\n"), CLEAN),
+        ("two line feeds", sse(messages_frames(CALLS), names=True), CLEAN),
+        ("str.splitlines", sse(chat_frames([("write", '{"content": "a\u2028b"}')])), CLEAN),
+        ('"data: "', CLEAN.replace(b"data: ", b"data:"), sse(chat_frames(CALLS), newline="\r\n")),
+        ('"data: "', sse(chat_frames(CALLS), newline="\r"), sse(messages_frames(CALLS), names=True)),
+    ],
+)
+def test_what_breaks_a_client_even_with_an_event_a_read(description: str, breaking: bytes, harmless: bytes) -> None:
+    which = client(description)
+    first = broken(breaking)[which.description][0]
+    assert first.always and first.delivery == "even if each read is one event"
+    assert which.description not in broken(harmless)
+
+
+def test_a_mistake_that_shows_at_one_offset_of_a_line_is_found() -> None:
+    odd = Client("loses", "", _LosesAtReads)
+    found = broken(CLEAN, clients=[odd], random_cuttings=0)["loses"]
+    assert {one.offset - (CLEAN.rfind(b"\n", 0, one.offset) + 1) for one in found} == {7}
+
+
+def test_events_that_come_together_find_a_wrong_client() -> None:
+    odd = Client("is wrong across events", "", _OnlyAcrossEvents)
+    (first, *_) = broken(CLEAN * 20, clients=[odd])["is wrong across events"]
+    assert not first.always and first.offset > 0
 
 
 @given(st.integers(0, 2**32), st.integers(0, len(CLEAN)))
 @settings(max_examples=max(30, settings.default.max_examples // 30))
-def test_a_stream_cut_off_anywhere_still_reads_alike_however_it_is_cut(seed: int, end: int) -> None:
-    assert cut_everywhere(CLEAN[:end], random_cuttings=2, seed=seed).disagreements == []
-
-
-def test_random_pieces_alone_find_a_wrong_decoder() -> None:
-    class OnlyAcrossEvents(SSEDecoder):
-        """Wrong only if a read holds the end of one event and the beginning of the next."""
-
-        def feed(self, piece: bytes) -> list[SSEvent]:
-            return super().feed(piece.split(b"\n\n")[0] + b"\n\n" if piece[:-2].count(b"\n\n") == 1 else piece)
-
-    data = CLEAN * 20
-    result = cut_everywhere(data, make=OnlyAcrossEvents)
-    assert result.disagreements
+def test_a_stream_cut_off_anywhere_breaks_no_right_client(seed: int, end: int) -> None:
+    assert broken(CLEAN[:end], clients=[RIGHT], random_cuttings=2, seed=seed) == {}
 
 
 def test_a_reading_says_what_is_in_the_stream() -> None:
     reading = read_stream(CLEAN)
     assert [(c.name, c.arguments) for c in reading.turns[0]] == CALLS
     assert reading.done and reading.unfinished is None and reading.bad_frames == ()
-    assert reading.chunks == len(reading.events) - 1
+    assert len(reading.chunks) == len(reading.events) - 1
     for call in reading.turns[0]:
         lengths, offsets = zip(*call.trace)
         assert lengths[-1] == len(call.arguments) and list(offsets) == sorted(offsets)
@@ -135,7 +184,7 @@ def test_whatever_a_file_of_curl_may_hold(change: Any) -> None:
     assert capture.cut is None
     assert [(c.name, c.arguments) for c in reading.turns[0]] == CALLS
     assert reading.turns[0].finish_reason == "tool_calls" and reading.bad_frames == ()
-    assert cut_everywhere(capture.data, random_cuttings=2).disagreements == []
+    assert cut_everywhere(capture.data, clients=[RIGHT], random_cuttings=2).breaks == {}
 
 
 def zipped(data: bytes) -> bytes:

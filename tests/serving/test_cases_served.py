@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import served
 
+from lfm2_fixed.core.tools import functions
+
 CASES = [
     json.loads(line)
     for line in (Path(__file__).parent.parent / "cases.jsonl").read_text(encoding="utf-8").split("\n")
@@ -22,8 +24,8 @@ BY_ID = pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES
 
 def tools_of(case: dict[str, Any]) -> list[dict[str, Any]]:
     """The case's tools; a tool that no case calls where it declares none, since vLLM needs one."""
-    declared = case.get("tools") or {"unrelated-tool": []}
-    return [served.tool(name, *parameters) for name, parameters in declared.items()]
+    declared = functions(case.get("tools") or {"unrelated-tool": []})
+    return [served.tool(function.name, **function.schema) for function in declared]
 
 
 def expected(case: dict[str, Any]) -> served.ToolCalls:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.stream import PythonicStream
 from ..core.tools import declared_parameters
+from ..wire.sse import encode_json
+from .bounded import BadJSON, TooDeep, TooManyValues, read_json
 from .errors import ProxyError
 from .settings import Settings
-from .sse import encode_json
+from .upstream import Kind
 
 if TYPE_CHECKING:
     from ..gate.schemas import Tools as SchemaTools
@@ -55,8 +56,12 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
     ``gate`` for tools that nothing can be validated against.
     """
     try:
-        body = json.loads(raw)
-    except ValueError:
+        body = read_json(raw)
+    except (TooManyValues, TooDeep) as error:
+        # Not passed on: an upstream that can read it would answer with calls that nobody here has read.
+        status = 413 if isinstance(error, TooManyValues) else 400
+        raise ProxyError(status, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
+    except BadJSON:
         return None
     if not isinstance(body, dict):
         return None
@@ -65,6 +70,8 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         return None
     choice = read_choice(body.get("tool_choice"))
     if choice is None:
+        if gate:  # the upstream may know what it means, and would answer with calls that nobody has checked
+            raise ProxyError(400, "tool_choice has no known form.", kind="invalid_request_error", param="tool_choice")
         return None
     declared = declared_parameters(tools)
     for name in sorted((choice.names or frozenset()) - set(declared)):
@@ -80,7 +87,7 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         tools=tools,
         choice=choice,
         single=body.get("parallel_tool_calls") is False,
-        streaming=body.get("stream") is True,
+        streaming=bool(body.get("stream")),  # as servers coerce it; one that does not answers in one piece, or refuses
         wants_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         wants_special=body.get("skip_special_tokens") is False,
         wants_tags=body.get("reasoning_format") == "none",
@@ -127,31 +134,41 @@ def _name(value: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def raw_text_request(request: Request, kind: str) -> bytes:
+def raw_text_request(request: Request, kind: Kind) -> bytes:
     """The body that makes an upstream of this kind answer with the model's own text.
 
     With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.
     """
     body = {**request.body, "tool_choice": "none"}
-    if kind == "llama.cpp":
+    # A server that has not said what it is gets both: neither of the two minds the other's field.
+    if kind.name == "llama.cpp" or not kind.certain:
         body["reasoning_format"] = "none"
-    elif kind == "vllm":
+    if kind.name == "vllm" or not kind.certain:
         body["skip_special_tokens"] = False  # the sentinels are special tokens
-    return encode_json(body)
+    return _encoded(body)
 
 
 def whole_reply_request(request: Request) -> bytes:
     """The body that asks for the same reply in one piece."""
     body = {**request.body, "stream": False}
     body.pop("stream_options", None)  # refused without a stream
-    return encode_json(body)
+    return _encoded(body)
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return encode_json(body)
+    except RecursionError:  # what could just be read
+        raise ProxyError(
+            400, "The request cannot be read: it is nested too deep.", kind="invalid_request_error"
+        ) from None
 
 
 def new_machine(request: Request, settings: Settings) -> PythonicStream:
     """The machine for one reply to the request."""
     return PythonicStream(
         settings.dialect,
-        request.declared,
+        request.tools,  # with their schemas, which decide some readings
         mode="call" if settings.held or not request.streaming else "delta",
         special_tokens=() if request.wants_special else None,
     )

@@ -1,0 +1,246 @@
+"""Deterministic automata: which strings are meant by the keywords that limit a string or a member's name.
+
+An automaton says which *values* are meant, not how they are escaped.  Patterns, lengths and excluded names are
+all automata, so that any of them can be combined exactly.  Everything that builds one counts its steps
+(``work.Work``) and gives up with ``TooLarge``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection
+from .work import TooLarge, Work
+
+MAX_STATES = 600
+"""Larger automata are given up: xgrammar compiles a token mask for each state, which takes 0.3 ms (few characters
+are possible) to 20 ms (nearly all are), and the constraint is not worth seconds."""
+_ROUNDS = 24
+"""Rounds of minimisation.  What needs more is a chain (it came from a length limit), and as good as minimal."""
+
+Edges = Sequence[tuple[CharSet, int]]
+
+
+@dataclass(frozen=True)
+class Dfa:
+    """State 0 is the start.  A character without an edge is refused.  No dead states."""
+
+    edges: tuple[tuple[tuple[CharSet, int], ...], ...]
+    accepting: tuple[bool, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no string is accepted."""
+        return not any(self.accepting)
+
+    def accepts(self, text: str) -> bool:
+        """Whether ``text`` is accepted."""
+        state = 0
+        for c in text:
+            for label, target in self.edges[state]:
+                if contains(label, ord(c)):
+                    state = target
+                    break
+            else:
+                return False
+        return self.accepting[state]
+
+    def ends_anywhere_after(self, length: int) -> bool:
+        """Whether every string of ``length`` characters or more that can still be accepted is accepted as it is."""
+        reached = {0}
+        for _ in range(min(length, len(self.edges))):
+            reached = {target for state in reached for _, target in self.edges[state]}
+        if length > len(self.edges):  # then all these states lie behind a loop: what follows them may come late
+            todo = list(reached)
+            while todo:
+                for _, target in self.edges[todo.pop()]:
+                    if target not in reached:
+                        reached.add(target)
+                        todo.append(target)
+            return all(self.accepting[state] for state in reached)
+        seen: set[frozenset[int]] = set()
+        while frozenset(reached) not in seen:
+            if not all(self.accepting[state] for state in reached):
+                return False
+            seen.add(frozenset(reached))
+            if len(seen) > len(self.edges):
+                return False  # not worth more work: "no" is always safe
+            reached = {target for state in reached for _, target in self.edges[state]}
+        return True
+
+
+NOTHING = Dfa(((),), (False,))
+ANY = Dfa((((ALL, 0),),), (True,))
+
+
+def repeated(label: CharSet) -> Dfa:
+    """Strings of any number of characters of ``label``."""
+    return Dfa((((label, 0),) if label else (),), (True,))
+
+
+def of_length(work: Work, label: CharSet, low: int, high: int | None) -> Dfa:
+    """Strings of ``low`` to ``high`` characters of ``label`` (None: no limit)."""
+    last = low if high is None else high
+    if last >= MAX_STATES:
+        raise TooLarge(f"{last} characters")
+    work.spend(last + 1)
+    edges: list[tuple[tuple[CharSet, int], ...]] = [((label, n + 1),) for n in range(last)]
+    edges.append(((label, last),) if high is None else ())
+    return Dfa(tuple(edges), tuple(n >= low for n in range(last + 1)))
+
+
+def one_of(work: Work, words: Iterable[str]) -> Dfa:
+    """Exactly these strings, without a state more than they need."""
+    trie: list[dict[str, int]] = [{}]
+    final = [False]
+    for word in words:
+        work.spend(len(word) + 1)
+        state = 0
+        for c in word:
+            if c not in trie[state]:
+                trie[state][c] = len(trie)
+                trie.append({})
+                final.append(False)
+            state = trie[state][c]
+        final[state] = True
+    if not any(final):
+        return NOTHING
+    # From the leaves up (what follows a state has a higher number): states with equal futures become one.
+    same: dict[tuple[bool, tuple[tuple[str, int], ...]], int] = {}
+    joined = [0] * len(trie)
+    for state in reversed(range(len(trie))):
+        future = tuple(sorted((c, joined[target]) for c, target in trie[state].items()))
+        joined[state] = same.setdefault((final[state], future), state)
+    return _numbered(trie, joined, final)
+
+
+def _numbered(trie: list[dict[str, int]], joined: list[int], final: list[bool]) -> Dfa:
+    """The joined states of :func:`one_of`, numbered from the start on."""
+    order = {joined[0]: 0}
+    todo = [joined[0]]
+    edges: list[tuple[tuple[CharSet, int], ...]] = []
+    for state in todo:
+        by_target: dict[int, str] = {}
+        for c, target in trie[state].items():
+            by_target[joined[target]] = by_target.get(joined[target], "") + c
+        for target in by_target:
+            if target not in order:
+                order[target] = len(order)
+                todo.append(target)
+        edges.append(tuple((chars(text), order[target]) for target, text in by_target.items()))
+        if len(todo) > MAX_STATES:
+            raise TooLarge("too many states")
+    return Dfa(tuple(edges), tuple(final[state] for state in todo))
+
+
+def both(work: Work, a: Dfa, b: Dfa) -> Dfa:
+    """The strings of ``a`` that are also in ``b``."""
+    if a == ANY:
+        return b
+    if b == ANY:
+        return a
+    return _product(work, a, b, lambda x, y: x and y)
+
+
+def but_not(work: Work, a: Dfa, b: Dfa) -> Dfa:
+    """The strings of ``a`` that are not in ``b``."""
+    edges = [list(state) for state in b.edges]
+    sink = len(edges)
+    for state in edges:
+        rest = complement(charset(r for label, _ in state for r in label))
+        if rest:
+            state.append((rest, sink))
+    edges.append([(ALL, sink)])
+    full = Dfa(tuple(map(tuple, edges)), (*b.accepting, False))
+    return _product(work, a, full, lambda x, y: x and not y)
+
+
+def _product(work: Work, a: Dfa, b: Dfa, accept: Callable[[bool, bool], bool]) -> Dfa:
+    numbers = {(0, 0): 0}
+    todo = [(0, 0)]
+    edges: list[list[tuple[CharSet, int]]] = []
+    accepting: list[bool] = []
+    for x, y in todo:
+        out: list[tuple[CharSet, int]] = []
+        work.spend(1 + len(a.edges[x]) * len(b.edges[y]))
+        for label_a, to_a in a.edges[x]:
+            for label_b, to_b in b.edges[y]:
+                label = intersection(label_a, label_b)
+                if label:
+                    work.spend(len(label))
+                    target = (to_a, to_b)
+                    if target not in numbers:
+                        numbers[target] = len(numbers)
+                        todo.append(target)
+                        if len(todo) > 4 * MAX_STATES:  # some of them may turn out dead or equal
+                            raise TooLarge("too many states")
+                    out.append((label, numbers[target]))
+        edges.append(out)
+        accepting.append(accept(a.accepting[x], b.accepting[y]))
+    return tidy(work, edges, accepting)
+
+
+def tidy(work: Work, edges: Sequence[Edges], accepting: Sequence[bool]) -> Dfa:
+    """The same automaton without dead states, and with equal states joined (Moore's algorithm)."""
+    alive = _alive(edges, accepting)
+    if 0 not in alive:
+        return NOTHING
+    group = [int(yes) for yes in accepting]
+    count = 0
+    size = sum(len(label) for state in alive for label, _ in edges[state])
+    for _ in range(_ROUNDS):
+        work.spend(len(alive) + size)
+        keys: dict[object, int] = {}
+        new = [-1] * len(edges)
+        for state in sorted(alive):
+            new[state] = keys.setdefault((group[state], _grouped(edges[state], group, alive)), len(keys))
+        group = new
+        if len(keys) == count:
+            break
+        count = len(keys)
+        if count == len(alive):
+            break
+    else:
+        group = list(range(len(edges)))
+    # Number the groups from the start state on.
+    first: dict[int, int] = {}
+    for state in sorted(alive, reverse=True):
+        first[group[state]] = state
+    order: dict[int, int] = {group[0]: 0}
+    picked = [0]
+    result: list[tuple[tuple[CharSet, int], ...]] = []
+    for state in picked:
+        out_edges: list[tuple[CharSet, int]] = []
+        for target_group, label in _grouped(edges[state], group, alive):
+            if target_group not in order:
+                order[target_group] = len(order)
+                picked.append(first[target_group])
+            out_edges.append((label, order[target_group]))
+        result.append(tuple(out_edges))
+    if len(result) > MAX_STATES:
+        raise TooLarge("too many states")
+    return Dfa(tuple(result), tuple(accepting[state] for state in picked))
+
+
+def _alive(edges: Sequence[Edges], accepting: Sequence[bool]) -> set[int]:
+    """The states from which an accepting one is reached."""
+    sources: list[set[int]] = [set() for _ in edges]
+    for state, out in enumerate(edges):
+        for _, target in out:
+            sources[target].add(state)
+    alive = {state for state, yes in enumerate(accepting) if yes}
+    todo = list(alive)
+    while todo:
+        for source in sources[todo.pop()] - alive:
+            alive.add(source)
+            todo.append(source)
+    return alive
+
+
+def _grouped(out: Edges, group: Sequence[int], alive: set[int]) -> tuple[tuple[int, CharSet], ...]:
+    labels: dict[int, list[tuple[int, int]]] = {}
+    for label, target in out:
+        if target in alive:
+            labels.setdefault(group[target], []).extend(label)
+    return tuple(sorted((target, charset(ranges)) for target, ranges in labels.items()))

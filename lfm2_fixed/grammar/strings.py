@@ -1,0 +1,279 @@
+"""String literals: what ``pattern``, ``format``, ``minLength`` and ``maxLength`` leave, in both quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import dfa as automata
+from . import patterns, regex
+from .charsets import ALL, CharSet, chars, charset, contains, intersection, union, without
+from .dfa import Dfa
+from .formats import FORMATS
+from .here import Here
+from .rules import Rules, char_class, literal
+from .work import NotRegular, TooLarge, Work
+
+_CHAIN = 48
+"""Up to here a length limit of a broad string is counted by states, which is exact and has quick masks, but takes
+20 ms of compiling each; a longer one by xgrammar's counter."""
+_NARROW_CHAIN = 12
+"""The same where no character needs an escape: there the counter is exact, too, and its masks are quick."""
+_LONGEST_LOW = 64
+"""A longer ``minLength`` holds as this: it has no counter, and each character of it is a state."""
+_NO_LIMIT = 2**31
+"""A limit from here on is none: no answer is so long, and xgrammar's counter ends here."""
+_BROAD = 1000
+"""A state that takes more different characters than this has an expensive token mask."""
+
+_SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
+_ESCAPES = {value: letter for letter, value in _SHORT_ESCAPES.items()}
+_CONTROLS = charset([(0, 0x1F), (0x7F, 0x7F)])
+_LESS, _BAR = chars("<"), chars("|")
+
+
+@dataclass
+class Text:
+    """What a schema's keywords say about a string."""
+
+    label: CharSet = ALL
+    """Every character is one of these."""
+    low: int = 0
+    high: int | None = None
+    patterns: list[tuple[str, str]] = field(default_factory=list)
+    """Keyword and pattern of what else holds, as far as it has to be an automaton."""
+
+    def limit(self, low: int, high: int | None) -> None:
+        """At least ``low`` characters, at most ``high``."""
+        self.low = max(self.low, low)
+        if high is not None:
+            self.high = high if self.high is None else min(self.high, high)
+
+    def automaton(self, here: Here) -> Dfa:
+        """The strings that are meant, apart from their length.  What is too large is left out and reported."""
+        dfa = automata.repeated(self.label)
+        key: tuple[object, ...] = (self.label,)
+        for keyword, pattern in dict.fromkeys(self.patterns):
+            key += ((keyword, pattern),)
+            try:
+                found, whole = _automaton(here.work, keyword, pattern)
+                so_far = dfa
+                dfa = here.work.once(
+                    ("all of", *key),
+                    lambda inner: automata.both(inner, so_far, found),  # noqa: B023
+                )
+                if not whole:
+                    here.relax(f"{keyword} (its counts)")
+            except (NotRegular, TooLarge):
+                here.relax(keyword)
+                key = key[:-1]
+        return dfa
+
+
+def _automaton(work: Work, keyword: str, pattern: str) -> tuple[Dfa, bool]:
+    """The automaton of a pattern or a format, and whether it is all of it."""
+    if keyword == "format":
+        return patterns.match(work, pattern), True
+    try:
+        return patterns.search(work, pattern), True
+    except TooLarge:
+        return patterns.search_loosely(work, pattern), False
+
+
+# --- keywords -------------------------------------------------------------------------------------
+
+
+def min_length(text: Text, part: Mapping[str, Any], here: Here) -> None:
+    """``minLength``."""
+    text.limit(int(part["minLength"]), None)
+
+
+def max_length(text: Text, part: Mapping[str, Any], here: Here) -> None:
+    """``maxLength``."""
+    text.limit(0, int(part["maxLength"]))
+
+
+def pattern(text: Text, part: Mapping[str, Any], here: Here) -> None:
+    """``pattern``."""
+    try:
+        run = regex.run(regex.read(part["pattern"]))
+    except NotRegular:
+        here.relax("pattern")
+        return
+    if run is None:
+        text.patterns.append(("pattern", part["pattern"]))
+        return
+    text.label = intersection(text.label, run.label)
+    text.limit(run.low, run.high)
+
+
+def format_(text: Text, part: Mapping[str, Any], here: Here) -> None:
+    """``format``."""
+    if part["format"] in FORMATS:
+        text.patterns.append(("format", FORMATS[part["format"]]))
+    else:
+        here.relax("format")
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def write(text: Text, here: Here) -> list[str]:
+    """The alternatives for a string literal; none if no string is left."""
+    rules, work = here.rules, here.work
+    low, high = text.low, text.high
+    if high is not None and high < low:
+        return []
+    if high is not None and high >= _NO_LIMIT:
+        high = None
+    base = text.automaton(here)
+    if low > _LONGEST_LOW and not (high is not None and high <= _LONGEST_LOW):
+        here.relax(f"minLength above {_LONGEST_LOW}")
+        low = _LONGEST_LOW
+    chain = _NARROW_CHAIN if _is_plain(base) else _CHAIN
+    dfa, counter = base, None
+    try:
+        if high is not None and high > chain and here.max_chars and base.ends_anywhere_after(high):
+            # The counter sees the text with its escapes: never less than the value.  It yields where the text
+            # cannot end, hence the condition; inside an escape that does no harm.
+            dfa, counter = limited(work, base, low, None), high
+        else:
+            dfa = limited(work, base, low, high)
+    except TooLarge:
+        here.relax("minLength/maxLength")
+    if dfa.empty:
+        return []
+    if counter is None:
+        return string(rules, dfa)
+    found: list[str] = []
+    for quote in _quotes(dfa):
+        inner = quoted(rules, dfa, quote, closed=False)
+        name, new = rules.reserve(("counted", inner, counter))
+        if new:
+            rules.define(name, [inner], max_chars=counter)
+        found.append(f"{literal(quote)} {name} {literal(quote)}")
+    return found
+
+
+def limited(work: Work, base: Dfa, low: int, high: int | None) -> Dfa:
+    """The strings of ``base`` of ``low`` to ``high`` characters."""
+    if low == 0 and high is None:
+        return base
+    return work.once(
+        ("length", base, low, high),
+        lambda inner: automata.both(inner, base, automata.of_length(inner, ALL, low, high)),
+    )
+
+
+def _is_plain(dfa: Dfa) -> bool:
+    """Whether no character that is accepted needs an escape."""
+    never = union(_CONTROLS, chars("\"'\\<|"))
+    return not any(intersection(label, never) for edges in dfa.edges for label, _ in edges)
+
+
+def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
+    """The rule for what follows the opening quote of a string literal whose value ``dfa`` accepts.
+
+    ``closed``: with the closing quote, which makes for cheaper masks than a quote after the rule.
+
+    Raw control characters are left out (the readers of such text disagree about them), and so is
+    ``<|``: special tokens are legal inside a structural tag, and an end sentinel ends a block even
+    inside a string (contract §4).  Both can be written with an escape.
+    """
+    ident = rules.ident(dfa)
+    bars = [any(contains(label, ord("|")) for label, _ in edges) for edges in dfa.edges]
+    todo: list[tuple[str, int, bool]] = []
+
+    def rule(state: int, after_less: bool) -> str:
+        after_less = after_less and bars[state]
+        name, new = rules.reserve(("quoted", ident, quote, closed, state, after_less))
+        if new:
+            todo.append((name, state, after_less))
+        return name
+
+    start = rule(0, False)
+    never_raw = union(_CONTROLS, chars(quote + "\\"))
+    for name, state, after_less in todo:
+        alternatives = [literal(quote if closed else "")] if dfa.accepting[state] else []
+        for label, target in dfa.edges[state]:
+            onward, less = rule(target, False), rule(target, True)
+            raw = without(label, never_raw)
+            if less != onward and contains(raw, ord("<")):
+                raw = without(raw, _LESS)
+                alternatives.append(f'"<" {less}')
+            if after_less:
+                raw = without(raw, _BAR)
+            if written := char_class(raw):
+                alternatives.append(f"{written} {onward}")
+            alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, bar=after_less)]
+        rules.define(name, alternatives or [literal("\0")], followed_by="[,)\\]}:]" if closed else None)
+    return start
+
+
+def string(rules: Rules, dfa: Dfa) -> list[str]:
+    """String literals whose value ``dfa`` accepts, in both quotes where that is cheap."""
+    return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(dfa)]
+
+
+def _quotes(dfa: Dfa) -> str:
+    broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
+    return "\"'" if broad <= 1 else '"'
+
+
+def _escapes(rules: Rules, label: CharSet, *, bar: bool) -> list[str]:
+    if label == ALL:
+        return [rules.one_of(_any_escape())]
+    letters = "".join(letter for letter, value in _SHORT_ESCAPES.items() if contains(label, ord(value)))
+    found = [f'"\\\\" {char_class(chars(letters))}'] if letters else []
+    if bar and contains(label, ord("|")):
+        found.append(literal("\\u007c"))
+    return found
+
+
+def _any_escape() -> str:
+    """Escapes that JSON and Python read alike, and an escaped apostrophe.  Surrogates come in pairs.
+
+    A slash is not escaped: in Python both characters would stay.
+    """
+    digit = "[0-9a-fA-F]"
+    return (
+        f'"\\\\" ({char_class(chars("".join(_SHORT_ESCAPES)))}'
+        f' | "u" ([0-9a-cA-Ce-fE-F] {digit} {digit} {digit} | [dD] [0-7] {digit} {digit}'
+        f' | [dD] [89abAB] {digit} {digit} "\\\\u" [dD] [c-fC-F] {digit} {digit}))'
+    )
+
+
+def unquoted(rules: Rules, dfa: Dfa, end: str) -> str:
+    """The rule for text that ``dfa`` accepts, written as it is, and then ``end`` (may be empty)."""
+    ident = rules.ident(dfa)
+    named = [rules.reserve(("unquoted", ident, end, state)) for state in range(len(dfa.edges))]
+    for state, (name, new) in enumerate(named):
+        if new:
+            alternatives = [literal(end)] if dfa.accepting[state] else []
+            for label, target in dfa.edges[state]:
+                if written := char_class(label):
+                    alternatives.append(f"{written} {named[target][0]}")
+            rules.define(name, alternatives)
+    return named[0][0]
+
+
+def constant_string(value: str) -> str | None:
+    """The literals of one string; None if it has none (a lone surrogate)."""
+    if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
+        return None
+    return f"({literal(_written(value, chr(34)))} | {literal(_written(value, chr(39)))})"
+
+
+def _written(value: str, quote: str) -> str:
+    text = [quote]
+    for c in value:
+        if c in "\"'":
+            text.append("\\" + c if c == quote else c)
+        elif c in _ESCAPES:
+            text.append("\\" + _ESCAPES[c])
+        elif ord(c) < 0x20 or c == "\x7f" or (c == "|" and text[-1] == "<"):
+            text.append(f"\\u{ord(c):04x}")
+        else:
+            text.append(c)
+    return "".join(text) + quote

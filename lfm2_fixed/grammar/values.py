@@ -1,0 +1,194 @@
+"""JSON Schema to grammar rules: what a model may write for a call's arguments.
+
+The text is Python's (and the parser's): ``f(city="Oslo", days=3, opts={"wind": True})``.
+
+What a schema says and a grammar cannot is left out there and reported; what is generated is then a
+superset of the schema at that place alone.  Choices go the other way: a type that is not stated but
+implied by other keywords is taken as stated, and properties that are not declared are written only
+where ``additionalProperties`` allows them explicitly or the schema declares no property at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import dfa as automata
+from . import objects, ranges, strings
+from .arrays import write as write_array
+from .branches import conjunctions
+from .charsets import ALL
+from .constants import BOOLEAN, NULL, constant
+from .here import Here, Report
+from .instances import satisfies
+from .keywords import check, implied, known, not_enforced
+from .rules import SEPARATOR, Rules, literal
+from .schema import MAX_DEPTH, Schema, types_of
+from .work import TooLarge, Work
+
+__all__ = ["Values"]
+
+_IN_NAMES = {"type", "pattern", "format", "minLength", "maxLength", "enum", "const", "description", "title"}
+"""Keywords that are understood in ``propertyNames``."""
+
+
+class Values:
+    """Rules for the values of one root schema.
+
+    Args:
+        rules: where the rules go; shared by all tools.
+        work: what building may still take; shared by all tools.
+        root: the schema that local references start from.
+        report: told what is not enforced.
+        max_chars: whether this xgrammar can bound a rule's text by a counter.
+
+    Raises:
+        SchemaError: from the constructor, if ``root`` is no JSON Schema.
+    """
+
+    def __init__(self, rules: Rules, work: Work, root: Schema, report: Report, *, max_chars: bool) -> None:
+        self._root = root
+        self._here = Here("", rules, work, report, self.value, max_chars)
+        text = json.dumps(root)
+        # What references mean depends on the root: values of different tools are the same only without any.
+        self._context = rules.ident(text) if '"$ref"' in text else -1
+        self._depth = 0
+        check(root, root, "parameters")
+
+    def value(self, schemas: Sequence[Schema], here: Here) -> str | None:
+        """The expression for a value that satisfies all ``schemas``; None if there is none."""
+        schemas = [schema for schema in schemas if schema is not True and schema != {}]
+        if not schemas:
+            return self.anything()
+        rules = here.rules
+        name, new = rules.reserve(("value", self._context, json.dumps(schemas), here.max_chars))
+        if new:
+            self._depth += 1
+            try:
+                if self._depth > MAX_DEPTH:
+                    here.relax("nesting")
+                    alternatives = [self.anything()]
+                else:
+                    branches = conjunctions(schemas, self._root, here)
+                    alternatives = [text for parts in branches for text in self._branch(parts, here)]
+            finally:
+                self._depth -= 1
+            if not alternatives:
+                rules.impossible.add(name)
+            rules.define(name, alternatives or [literal("\0")])
+        return None if name in rules.impossible else name
+
+    def anything(self) -> str:
+        """Any literal."""
+        rules = self._here.rules
+        value, new = rules.reserve("anything")
+        if new:
+            items, _ = rules.reserve("items of anything")
+            members, _ = rules.reserve("members of anything")
+            work = self._here.work
+            keys = rules.one_of(*strings.string(rules, automata.of_length(work, ALL, 1, None)))
+            member = f'{keys} ":" " "? {value}'
+            rules.define(items, ['"]"', f"{SEPARATOR} {value} {items}"])
+            rules.define(members, ['"}"', f"{SEPARATOR} {member} {members}"])
+            number = ranges.write(ranges.Number(), self._here, integer=False)
+            rules.define(value, [
+                *strings.string(rules, automata.ANY), str(number), BOOLEAN, NULL,
+                f'"[" ("]" | {value} {items})', f'"{{" ("}}" | {member} {members})',
+            ])  # fmt: skip
+        return value
+
+    def arguments(self) -> str | None:
+        """A call's arguments and its closing parenthesis; None if nothing satisfies the schema."""
+        found: list[str] = []
+        for parts in conjunctions([self._root], self._root, self._here):
+            types = types_of(parts)
+            if types is not None and "object" not in types:
+                continue
+            self._report(parts, self._here)
+            members = self._members(parts, self._here, ")", arguments=True)
+            if members is not None:
+                found.append(members)
+        return self._here.rules.one_of(*found) if found else None
+
+    def describes_object(self) -> bool:
+        """Whether the root schema's types allow an object at all."""
+        types = [types_of(parts) for parts in conjunctions([self._root], self._root, self._here)]
+        return any(kinds is None or "object" in kinds for kinds in types)
+
+    def _branch(self, parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
+        """The alternatives for a value that satisfies all ``parts``."""
+        listed = next((part["enum"] for part in parts if "enum" in part), None)
+        constants = [part["const"] for part in parts if "const" in part]
+        if constants or listed is not None:
+            return self._listed(constants[:1] or listed or [], parts, here)
+        self._report(parts, here)
+        types = types_of(parts)
+        if types is None:
+            types = implied(parts)
+            if types is None:
+                return [self.anything()]
+        found: list[str | None] = []
+        if "string" in types:
+            found += strings.write(known("string", parts, here), here)
+        if "number" in types or "integer" in types:
+            number = known("number", parts, here)
+            found.append(ranges.write(number, here, integer="number" not in types))
+        if "boolean" in types:
+            found.append(BOOLEAN)
+        if "null" in types:
+            found.append(NULL)
+        if "array" in types:
+            found.append(write_array(known("array", parts, here), here))
+        if "object" in types:
+            members = self._members(parts, here, "}", arguments=False)
+            found.append(members and f'"{{" {members}')
+        return [text for text in found if text]
+
+    def _report(self, parts: Sequence[Mapping[str, Any]], here: Here) -> None:
+        for word in not_enforced(parts):
+            here.relax(word)
+
+    def _listed(self, values: Sequence[Any], parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
+        """The literals of those ``values`` that satisfy all ``parts``."""
+        try:
+            values = [v for v in values if all(satisfies(v, part, self._root, here.work) for part in parts)]
+        except TooLarge:
+            here.relax("what stands beside enum or const")
+        return [text for text in (constant(here.rules, value) for value in values) if text is not None]
+
+    def _members(self, parts: Sequence[Mapping[str, Any]], here: Here, closing: str, *, arguments: bool) -> str | None:
+        obj = known("object", parts, here)
+        return objects.Writer(obj, self._names(obj, here), here, arguments=arguments).write(closing)
+
+    def _names(self, obj: objects.Members, here: Here) -> objects.Names | None:
+        """What ``propertyNames`` allows."""
+        names: objects.Names | None = None
+        for schema in obj.names:
+            if schema is False:
+                return objects.Names(automata.NOTHING, [])
+            assert isinstance(schema, Mapping)
+            if not schema.keys() <= _IN_NAMES or schema.get("type", "string") != "string":
+                here.relax("propertyNames")
+                continue
+            try:
+                found = self._names_of(schema, here)
+            except TooLarge:
+                here.relax("propertyNames")
+                continue
+            if names is None:
+                names = found
+                continue
+            listed = [names.listed, found.listed]
+            both = automata.both(here.work, names.dfa, found.dfa)
+            known_names = next((one for one in listed if one is not None), None)
+            names = objects.Names(both, known_names and [name for name in known_names if both.accepts(name)])
+        return names
+
+    def _names_of(self, schema: Mapping[str, Any], here: Here) -> objects.Names:
+        values = [schema["const"]] if "const" in schema else schema.get("enum")
+        if values is not None:
+            listed = [v for v in values if isinstance(v, str) and satisfies(v, schema, self._root, here.work)]
+            return objects.Names(automata.one_of(here.work, listed), listed)
+        text = known("string", [schema], here)
+        return objects.Names(strings.limited(here.work, text.automaton(here), text.low, text.high))

@@ -1,0 +1,84 @@
+"""A bound on the work that one request's grammar may take, in steps.
+
+Automata can grow beyond any measure (a pattern with two counted repetitions, a union of unions), and the server's
+event loop waits for them.  So everything that builds one counts its steps: about one for each edge that is looked
+at, which is some 0.5 to 1 µs of CPU on a machine of 2024.  When a keyword would need more than it may take, it is
+left out of the grammar and reported; everything else in the schema still holds.
+
+Steps, not time: the same schema gives the same grammar on every machine, and a test can count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+KEYWORD_STEPS = 30_000
+"""What one keyword may take: 15 to 30 ms.  Patterns of real schemas take below 3,000."""
+REQUEST_STEPS = 150_000
+"""What all keywords of one request may take together: 75 to 150 ms, which leaves as much for writing the rules."""
+_REMEMBERED = 2048
+"""Results kept for the whole process; the oldest goes first."""
+
+_memory: dict[Hashable, tuple[Any, int]] = {}
+
+
+class NotRegular(ValueError):
+    """A pattern that is no regular language, or none that is read here."""
+
+
+class TooLarge(ValueError):
+    """An automaton that would have too many states, or take too much work."""
+
+
+class Work:
+    """Steps that are left, and how many were taken."""
+
+    def __init__(self, steps: int = REQUEST_STEPS) -> None:
+        self.left = steps
+        self.taken = 0
+        self._charged: set[Hashable] = set()
+
+    def spend(self, steps: int) -> None:
+        """Take ``steps``.
+
+        Raises:
+            TooLarge: there are no more.
+        """
+        self.taken += steps
+        self.left -= steps
+        if self.left < 0:
+            raise TooLarge("too much work")
+
+    def once(self, key: Hashable, make: Callable[[Work], T]) -> T:
+        """What ``make`` returns or raises, remembered under ``key`` for the whole process.
+
+        It gets ``KEYWORD_STEPS`` of its own, whatever is left of these; so a result does not depend on what came
+        before.  Its steps are charged here once, also if the result was remembered: what a request may take does
+        not depend on the requests before it.
+        """
+        if key in _memory:
+            result, steps = _memory[key]
+        else:
+            inner = Work(KEYWORD_STEPS)
+            try:
+                result = make(inner)
+            except (NotRegular, TooLarge) as error:
+                result = error.with_traceback(None)
+            steps = inner.taken
+            while len(_memory) >= _REMEMBERED:
+                _memory.pop(next(iter(_memory)), None)
+            _memory[key] = (result, steps)
+        if key not in self._charged:
+            self._charged.add(key)
+            self.spend(min(steps, KEYWORD_STEPS))
+        if isinstance(result, Exception):
+            raise result
+        return result  # type: ignore[no-any-return]
+
+
+def forget() -> None:
+    """Drop all remembered results (for measurements and tests)."""
+    _memory.clear()

@@ -1,0 +1,213 @@
+"""A chat request with tools, answered: by reading the model's own text here, or by having the server read it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+from anyio import to_thread
+
+from ..wire.sse import DONE, NotAChunk, SSEvent, encode_comment, encode_event, read_chunk
+from . import as_stream
+from .browsers import Origins
+from .errors import ProxyError, UpstreamError, bad_chunk
+from .exchange import Exchange
+from .incoming import Incoming, error_in
+from .reply import ChunkTranslator, holds_markers, translate_reply, warn_once
+from .request import Request, raw_text_request, whole_reply_request
+from .settings import Settings
+from .upstream import Kind, Upstream, end_to_end
+
+log = logging.getLogger("lfm2_fixed.proxy")
+
+Result = TypeVar("Result")
+
+
+class Modes:
+    """Answers chat requests in the modes ``parse`` and ``buffer``."""
+
+    def __init__(self, settings: Settings, upstream: Upstream, origins: Origins) -> None:
+        self._settings = settings
+        self._upstream = upstream
+        self._origins = origins
+
+    async def answer(self, exchange: Exchange, request: Request, kind: Kind, raw: bytes) -> None:
+        """Answer in the mode that suits the upstream's kind.  ``raw``: the request as the client sent it."""
+        parse = self._upstream.mode(kind) == "parse"
+        exchange.note = "parse" if parse else "buffer"
+        if parse and request.streaming:
+            await exchange.with_heartbeats(lambda: self._parse_stream(exchange, request, kind))
+        elif parse:
+            await self._parse_whole(exchange, request, kind)
+        elif request.streaming:
+            await exchange.with_heartbeats(lambda: self._buffer_stream(exchange, request))
+        else:
+            await self._buffer_whole(exchange, request, raw)
+
+    @asynccontextmanager
+    async def _ask(self, exchange: Exchange, content: bytes) -> AsyncIterator[httpx.Response]:
+        """The upstream's response to a body of ours."""
+        headers = [
+            *end_to_end(exchange.headers, b"content-length", b"accept-encoding"),
+            (b"accept-encoding", b"identity"),  # what is read here need not be packed
+        ]
+        async with self._upstream.send(exchange.method, exchange.target, headers, content, fresh=True) as response:
+            self._origins.learn(exchange.header(b"origin"), response.headers.raw)
+            exchange.inherit(response.headers.raw)
+            yield response
+
+    # ---- parse: the model's own text, read here
+
+    async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
+        async with self._ask(exchange, raw_text_request(request, kind)) as response:
+            if not response.is_success:
+                await self._refused(exchange, response)
+                return
+            incoming = Incoming(response, self._upstream)
+            if incoming.says_events:
+                await exchange.start_stream()  # the client sees at once that it is served
+            shape = await incoming.shape()
+            if shape == "json":
+                reply = await incoming.reply()
+                calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+                await self._send_as_stream(exchange, request, reply, calls)
+            elif shape == "events":
+                await self._parse_events(exchange, request, incoming)
+            else:
+                raise UpstreamError(error_in(incoming.status, await incoming.body()))
+
+    async def _parse_events(self, exchange: Exchange, request: Request, incoming: Incoming) -> None:
+        translator = ChunkTranslator(request, self._settings)
+        await exchange.start_stream()
+        done = False
+        async for events in incoming.events():
+            step = await self._judged(request, partial(_translate, events, translator))
+            if step.data:
+                await exchange.write(step.data)
+            if step.error is not None:
+                raise step.error
+            done = step.done
+            if done:
+                break
+        if not (done or translator.complete):
+            raise ProxyError(502, "The upstream ended its answer too early.", kind="upstream_error")
+        exchange.note += f" calls={translator.calls}"
+        await exchange.write(DONE)
+        await exchange.end()
+
+    async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
+        async with self._ask(exchange, raw_text_request(request, kind)) as response:
+            incoming = Incoming(response, self._upstream)
+            body = await incoming.body()
+        if not incoming.success:
+            await _pass_whole(exchange, incoming, body)
+            return
+        reply = incoming.reply_in(body)
+        calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+        exchange.note += f" calls={calls}"
+        await exchange.answer_json(200, reply, exchange.inherited)
+
+    # ---- buffer: the server's own reading, asked for in one piece
+
+    async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
+        async with self._ask(exchange, raw) as response:
+            incoming = Incoming(response, self._upstream)
+            body = await incoming.body()
+        if not incoming.success:
+            await _pass_whole(exchange, incoming, body)
+            return
+        reply = incoming.reply_in(body)
+        changed = await self._read_again(request, reply)
+        calls = await self._judged(request, lambda: as_stream.check_reply(reply, request))
+        exchange.note += f" calls={calls}"
+        if changed:
+            await exchange.answer_json(200, reply, exchange.inherited)
+        else:
+            await _pass_whole(exchange, incoming, body)
+
+    async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
+        async with self._ask(exchange, whole_reply_request(request)) as response:
+            if not response.is_success:
+                await self._refused(exchange, response)
+                return
+            reply = await Incoming(response, self._upstream).reply()
+        await self._read_again(request, reply)
+        calls = await self._judged(request, lambda: as_stream.check_reply(reply, request))
+        await self._send_as_stream(exchange, request, reply, calls)
+
+    async def _read_again(self, request: Request, reply: dict[str, Any]) -> bool:
+        """Read calls that the server left in the text; whether there are any."""
+        if request.choice.none or not holds_markers(reply, self._settings):
+            return False
+        warn_once(
+            "A reply has tool calls in its text, which the upstream did not read; they are read here. "
+            "If it always does this, use --mode parse. (This is said once.)"
+        )
+        await self._judged(request, lambda: translate_reply(reply, request, self._settings, marked=True))
+        return True
+
+    # ---- both
+
+    async def _judged(self, request: Request, work: Callable[[], Result]) -> Result:
+        """Do work in which calls may be validated, which takes as long as the schemas make it: off the event loop."""
+        return await to_thread.run_sync(work) if request.gate is not None else work()
+
+    async def _send_as_stream(self, exchange: Exchange, request: Request, reply: dict[str, Any], calls: int) -> None:
+        data = b"".join([*map(encode_event, as_stream.chunks(reply, request)), DONE])
+        exchange.note += f" calls={calls}"
+        await exchange.start_stream()
+        await exchange.write(data)
+        await exchange.end()
+
+    async def _refused(self, exchange: Exchange, response: httpx.Response) -> None:
+        """The upstream refused the request: the client gets its answer, or, in a stream that has begun, an event."""
+        if not exchange.started:
+            await pass_on(exchange, self._upstream, response)
+            return
+        incoming = Incoming(response, self._upstream)
+        raise UpstreamError(error_in(incoming.status, await incoming.body()))
+
+
+async def pass_on(exchange: Exchange, upstream: Upstream, response: httpx.Response) -> None:
+    """Status, headers and body as they come.  What breaks off is left incomplete."""
+    await exchange.start(response.status_code, end_to_end(response.headers.raw))
+    async for piece in upstream.pieces(response):
+        await exchange.write(piece)
+    await exchange.end()
+
+
+async def _pass_whole(exchange: Exchange, incoming: Incoming, body: bytes) -> None:
+    headers = end_to_end(incoming.headers, b"content-length", b"content-encoding")
+    await exchange.start(incoming.status, [*headers, (b"content-length", b"%d" % len(body))])
+    await exchange.write(body)
+    await exchange.end()
+
+
+class _Step(NamedTuple):
+    """``data``: the bytes to send.  ``done``: ``[DONE]`` came.  ``error``: what ends the stream, after the data."""
+
+    data: bytes
+    done: bool = False
+    error: ProxyError | None = None
+
+
+def _translate(events: Iterable[SSEvent], translator: ChunkTranslator) -> _Step:
+    out: list[bytes] = []
+    try:
+        for event in events:
+            if event.comment:
+                out.append(encode_comment(event.data))
+            elif event.done:
+                out += map(encode_event, translator.finish())
+                return _Step(b"".join(out), done=True)
+            else:
+                out += map(encode_event, translator.translate(read_chunk(event)))
+    except ProxyError as error:
+        return _Step(b"".join(out), error=error)
+    except (NotAChunk, RecursionError):
+        return _Step(b"".join(out), error=bad_chunk())
+    return _Step(b"".join(out))
