@@ -15,7 +15,7 @@ FLOORS = {
     **{"parser": 4, "repro": 5, "cli": 6, "__main__": 7},
 }
 """The floor of each package or module.  None imports from its own floor or from above: those of one floor do not know
-each other.  The package's own names (``from lfm2_fixed import parse``) come from the core, which has no use for them."""
+each other.  The package's own names (``from lfm2_fixed import parse``) come from the core, and are not for it."""
 
 
 def imports(package: tuple[str, ...], source: str) -> Iterator[str]:
