@@ -272,9 +272,8 @@ class Run:
         print(f"\n{'stage':{width}}  passed  failed  skipped  seconds  of CPU")
         for stage in self.stages:
             skipped = sum(stage.skipped.values())
-            print(
-                f"{stage.name:{width}}  {stage.passed:6}  {stage.failed:6}  {skipped:7}  {stage.seconds:7.0f}  {stage.cpu_seconds:6.0f}"
-            )
+            sums = f"{stage.passed:6}  {stage.failed:6}  {skipped:7}"
+            print(f"{stage.name:{width}}  {sums}  {stage.seconds:7.0f}  {stage.cpu_seconds:6.0f}")
             if stage.reason:
                 print(f"{'':{width}}    {stage.reason}")
             for why, count in stage.skipped.items():
