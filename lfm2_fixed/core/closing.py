@@ -19,8 +19,8 @@ import re
 from .cursor import Reader, Source, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
-from .state import BRACE, CALL, DICT, OBJECT, Block, Frame
-from .tokens import CLOSERS, NAME_CHARACTERS, QUOTES
+from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
+from .tokens import CLOSERS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -80,6 +80,33 @@ def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     elif not block.tools or not (char.isalnum() or char == "_"):
         return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
     return Verdict.MALFORMED if (yield from _slipped(block, after)) else Verdict.TEXT
+
+
+# What shows at once, where it has arrived, that the list goes on behind a literal's first quote: a part of what
+# ``_GoesOn`` answers, by the kind of the innermost bracket.
+ARGUMENT_AT_ONCE = rf" ?(?:\) ?[,;\]\r\n]|, ?{PLAIN_NAME}=[^=])"
+POSITIONAL_AT_ONCE = r" ?(?:\) ?[,;\]\r\n]|, ?['\"\[(0-9{])"
+_ENTRY_AT_ONCE = r""" ?(?:\}|, ?(?:"[^"\\\r\n]*"|'[^'\\\r\n]*') ?:)"""
+_AT_ONCE = {
+    CALL: re.compile(ARGUMENT_AT_ONCE),
+    OBJECT: re.compile(_ENTRY_AT_ONCE),
+    DICT: re.compile(_ENTRY_AT_ONCE),
+    LIST: re.compile(r" ?(?:[\])}]|, ?['\"\[(0-9{])"),
+}
+_POSITIONAL_AT_ONCE = re.compile(POSITIONAL_AT_ONCE)
+_KEY_AT_ONCE = re.compile(" ?:")
+
+
+def closes_at_once(block: Block, frame: Frame, end: int) -> bool:
+    """Whether the first quote of a literal in the innermost bracket, before ``end``, closes it beyond doubt."""
+    text = block.source.text
+    if frame.at_key:
+        return bool(_KEY_AT_ONCE.match(text, end))
+    pattern = _AT_ONCE.get(frame.kind)
+    found = pattern and pattern.match(text, end)
+    if not found:
+        return frame.kind == CALL and not block.named and bool(_POSITIONAL_AT_ONCE.match(text, end))
+    return frame.kind != LIST or "," in found[0] or found[0][-1] == frame.closer
 
 
 _ELEMENTS_AHEAD = 2

@@ -18,7 +18,7 @@ from typing import Any
 
 from .cursor import Reader
 from .state import OBJECT, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string
+from .strings import read_string, take_string
 from .tokens import MAX_DEPTH, MAX_DIGITS, QUOTES
 from .tools import NameBeginning
 from .values import read_dict, read_value
@@ -130,10 +130,12 @@ def _json_key(block: Block, char: str) -> Reader[str]:
     """Read a key, as JSON text, up to its colon."""
     if char not in QUOTES:
         raise block.unexpected(char)
-    mark = block.out.hold()
-    yield from read_string(block, "", block.source.offset)
-    key = block.out.take(mark)
-    char = yield from block.source.skip()
+    key = take_string(block, block.frames[-1], char)
+    if key is None:
+        mark = block.out.hold()
+        yield from read_string(block, "", block.source.offset)
+        key = block.out.take(mark)
+    char = block.source.now() or (yield from block.source.skip())
     if char != ":":
         raise block.unexpected(char)
     return key
