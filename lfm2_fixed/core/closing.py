@@ -20,7 +20,7 @@ from .cursor import Reader, Source, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
 from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
-from .tokens import CLOSERS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
+from .tokens import CLOSERS, DIGITS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -200,6 +200,8 @@ class _GoesOn:
         """What the grammar has behind a comma in this bracket."""
         source = self.source
         if frame.kind == CALL:
+            if not self.block.named and (char in CLOSERS or char in QUOTES or char in DIGITS):
+                return True  # also where it is the beginning of a name
             argument = yield from self._argument(frame, char)
             if argument is not None:
                 return argument
@@ -344,17 +346,18 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     if not block.tools or frame.kind != CALL:
         return False
     source.rewind(after)
+    comma = False
     while True:
         run = _CLOSERS_AND_COMMAS.match(source.text, source.pos)
         assert run
         source.pos = run.end()
+        comma = comma or "," in run[0]
         if source.pos < len(source.text) or source.ended:
             break
         yield
     char = source.text[source.pos : source.pos + 1]
     if not char.isalnum() and char != "_":
         return False
-    comma = "," in run[0]
     name = yield from source.name(block.beginning_of_declared())
     missing = block.lacks(name)
     if not missing and name not in block.tools:

@@ -20,7 +20,7 @@ import unicodedata
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
 from .closing import Verdict, closes_at_once, closing_verdict, is_stray_quote, lacks_quote
-from .cursor import Reader
+from .cursor import Reader, Source
 from .escapes import SIMPLE_ESCAPE, json_string, unescape
 from .literals import opens_string, pass_string
 from .state import Block, EndOfBlock, Frame, Malformed
@@ -47,6 +47,7 @@ _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+")
 
 # A literal that is all there, of plain text.
 _WHOLE = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
+_KEY = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote} ?:") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -65,6 +66,15 @@ def take_string(block: Block, frame: Frame, quote: str) -> str | None:
     if quote == '"':
         return literal[0]
     return f'"{literal[1]}"' if '"' not in literal[1] else json_string(literal[1])
+
+
+def take_key(source: Source, quote: str) -> str:
+    """Take a key of plain text with the colon behind it, which closes it beyond doubt: its JSON text, or ""."""
+    key = _KEY[quote].match(source.text, source.pos)
+    if not key:
+        return ""
+    source.pos = key.end()
+    return json_string(key[1]) if quote == "'" else f'"{key[1]}"'
 
 
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
