@@ -65,9 +65,7 @@ def _take_arguments(block: Block, frame: Frame) -> None:
 
     The patterns are put together from those of the readers that own the rules.
     """
-    text = block.source.text
-    pos = block.source.pos
-    keys = frame.keys
+    text, pos, keys = block.source.text, block.source.pos, frame.keys
     pieces: list[str] = []
     while True:
         value = _NAMED.match(text, pos)
