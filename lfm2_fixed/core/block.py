@@ -19,7 +19,7 @@ import logging
 from collections import Counter as Counts
 
 from .calls import read_call
-from .cursor import Reader
+from .cursor import NOT_NOW, Reader
 from .json_calls import read_json_call
 from .literals import opens_string, pass_string
 from .openings import Opening
@@ -83,7 +83,9 @@ class BlockReader:
         block = self.block
         source = block.source
         while True:
-            char = source.now() or (yield from source.skip())
+            char = source.text[source.pos : source.pos + 1]
+            if char in NOT_NOW:
+                char = source.now() or (yield from source.skip())
             if not char:
                 if source.cut_here:
                     source.pos = len(source.text)  # the beginning of a sentinel is no text
@@ -101,7 +103,7 @@ class BlockReader:
         """Read one item; whatever is wrong with it stays its own."""
         block = self.block
         source = block.source
-        start = source.offset
+        start = source.base + source.pos
         out = block.out
         out.begin()
         block.frames.clear()
@@ -195,6 +197,8 @@ class BlockReader:
         else:
             yield from read_call(block)
         block.out.put("}")
-        char = block.source.now() or (yield from block.source.skip(line=True))
+        char = block.source.text[block.source.pos : block.source.pos + 1]
+        if char in NOT_NOW:
+            char = yield from block.source.skip(line=True)
         if char not in ("", ",", ";", "]", "\n"):
             raise Malformed(block.source.offset)

@@ -17,7 +17,12 @@ from .values import read_dict, read_value, take_scalar
 def read_call(block: Block) -> Reader[None]:
     """Read a call, its name first, with the closing parenthesis."""
     source = block.source
-    name = yield from call_name(block)
+    plain = _CALL_NAME.match(source.text, source.pos)
+    if plain:
+        name = plain[0]
+        source.pos = plain.end()
+    else:
+        name = yield from call_name(block)
     block.out.name = name
     block.parameters = block.tools.get(name)
     block.positional = 0
@@ -28,6 +33,8 @@ def read_call(block: Block) -> Reader[None]:
     block.out.put("{")
     while True:
         _take_arguments(block, frame)
+        if source.text.startswith(")", source.pos):
+            break
         char = source.now() or (yield from source.skip())
         if char == ")":
             break
@@ -58,9 +65,7 @@ def _take_arguments(block: Block, frame: Frame) -> None:
 
     The patterns are put together from those of the readers that own the rules.
     """
-    text = block.source.text
-    pos = block.source.pos
-    keys = frame.keys
+    text, pos, keys = block.source.text, block.source.pos, frame.keys
     pieces: list[str] = []
     while True:
         value = _NAMED.match(text, pos)
@@ -70,14 +75,18 @@ def _take_arguments(block: Block, frame: Frame) -> None:
         elif not block.named and block.positional < len(block.parameters or ()):
             value = _POSITIONAL.match(text, pos)
             if value:
-                key = json_string(block.parameters[block.positional])  # type: ignore[index]
+                name = block.parameters[block.positional]  # type: ignore[index]
+                key = f'"{name}"' if name.isidentifier() else json_string(name)
                 block.positional += 1
         if not value or key in keys:
             break
         json = value["same"]
         if not json:
             single = value["single"]
-            json = CONSTANTS[value["constant"]] if single is None else json_string(single)
+            if single is None:
+                json = CONSTANTS[value["constant"]]
+            else:
+                json = json_string(single) if DOUBLE in single else f'"{single}"'
         pieces.append(f", {key}: {json}" if keys else f"{key}: {json}")
         keys.add(key)
         pos = value.end()
@@ -219,10 +228,6 @@ def _merge(block: Block, frame: Frame, start: int) -> Reader[None]:
 def call_name(block: Block) -> Reader[str]:
     """Read a call's name up to its ``(``; as in Python, blanks may stand around dots."""
     source = block.source
-    plain = _CALL_NAME.match(source.text, source.pos)
-    if plain:
-        source.pos = plain.end()
-        return plain[0]
     start = source.offset
     name = yield from source.name()
     char = yield from source.skip()

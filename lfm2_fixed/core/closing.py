@@ -16,11 +16,12 @@ from __future__ import annotations
 import enum
 import re
 
-from .cursor import Reader, Source, is_name
+from .cursor import Reader, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
+from .slips import quoted_name, slipped
 from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
-from .tokens import CLOSERS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
+from .tokens import CLOSERS, DIGITS, PLAIN_NAME, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -56,14 +57,16 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
-    if (yield from _quoted_name(block, after)) or (yield from _slipped(block, after)):
+    if (yield from quoted_name(block, after)) or (yield from slipped(block, after)):
         return Verdict.MALFORMED
     if not speculate:
         return Verdict.TEXT
     block.speculate_from = failed
     if not raw_newline:
-        source.rewind(after)
-        read = yield from pass_expression(source, after_string=True)
+        source.rewind(after - 1)
+        quote = source.text[source.pos]
+        source.pos += 1
+        read = yield from pass_expression(source, after_string=quote)
         if read and (yield from _GoesOn(block, strict=False, speculate=True, raw_newline=False).after_value()):
             return Verdict.JOIN if read is STRINGS else Verdict.MALFORMED
         block.speculate_from = max(failed, source.offset)
@@ -79,7 +82,7 @@ def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
             return Verdict.CLOSE
     elif not block.tools or not (char.isalnum() or char == "_"):
         return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
-    return Verdict.MALFORMED if (yield from _slipped(block, after)) else Verdict.TEXT
+    return Verdict.MALFORMED if (yield from slipped(block, after)) else Verdict.TEXT
 
 
 # What shows at once, where it has arrived, that the list goes on behind a literal's first quote: a part of what
@@ -180,12 +183,12 @@ class _GoesOn:
                 source.rewind(start)
                 if not self.elements or (frame.kind == CALL and self.block.named and char in QUOTES):
                     return False  # ``s.split(',') if x]', new='y'``: more likely text than a string without a name
-                if (yield from pass_expression(source, after_string=False)) is NONE:
+                if (yield from pass_expression(source)) is NONE:
                     return False
                 char = yield from source.skip()
                 if char == ":" and frame.kind in (DICT, BRACE, OBJECT):
                     source.pos += 1
-                    if (yield from pass_expression(source, after_string=False)) is NONE:
+                    if (yield from pass_expression(source)) is NONE:
                         return False
                     char = yield from source.skip()
             elif not self.elements:
@@ -200,6 +203,8 @@ class _GoesOn:
         """What the grammar has behind a comma in this bracket."""
         source = self.source
         if frame.kind == CALL:
+            if not self.block.named and (char in CLOSERS or char in QUOTES or char in DIGITS):
+                return True  # also where it is the beginning of a name
             argument = yield from self._argument(frame, char)
             if argument is not None:
                 return argument
@@ -317,99 +322,3 @@ class _GoesOn:
         if not is_name(name) or (yield from source.peek()) != "(":
             return False
         return self.block.parameters is None or name in self.block.tools
-
-
-# ---- slips of punctuation (contract §4, v2) ------------------------------------------------------
-
-_CLOSERS_AND_COMMAS = re.compile(r"[ \t,)\]}]*")
-
-
-def _quoted_name(block: Block, after: int) -> Reader[bool]:
-    """Whether the literal is an argument without a name and ``=`` follows: ``f('path'='a')``."""
-    source = block.source
-    if not block.positional or block.named or len(block.frames) > 1:
-        return False
-    source.rewind(after)
-    return (yield from source.skip(comments=False)) == "=" and (yield from source.ahead(2)) != "=="
-
-
-def _slipped(block: Block, after: int) -> Reader[bool]:
-    """Whether punctuation is broken behind a quote that does not close.
-
-    On the same line, after blanks, commas and closing brackets in any order: ``name=`` of a declared
-    parameter that has no value yet, or ``name(`` of a declared tool; after a comma also that name and a quote.
-    """
-    source = block.source
-    frame = block.frames[0]
-    if not block.tools or frame.kind != CALL:
-        return False
-    source.rewind(after)
-    while True:
-        run = _CLOSERS_AND_COMMAS.match(source.text, source.pos)
-        assert run
-        source.pos = run.end()
-        if source.pos < len(source.text) or source.ended:
-            break
-        yield
-    char = source.text[source.pos : source.pos + 1]
-    if not char.isalnum() and char != "_":
-        return False
-    comma = "," in run[0]
-    name = yield from source.name(block.beginning_of_declared())
-    missing = block.lacks(name)
-    if not missing and name not in block.tools:
-        return False
-    char = yield from source.peek()
-    if char == "(":
-        return name in block.tools
-    if char == "=":
-        return missing and (yield from source.ahead(2)) != "=="
-    return missing and comma and char in QUOTES  # the equals sign is missing
-
-
-def is_stray_quote(source: Source, start: int, quote: int) -> bool:
-    """Whether the only quote in a text, which closes at the cursor, is one too many: ``"Paris""``, ``''Paris'``.
-
-    ``start`` and ``quote`` are the offsets of the text and of that quote.  A text has quotes in pairs, and
-    apostrophes inside words.  At its very beginning or end a single one is a slip, unless it may be an
-    apostrophe (``'the boys''``, ``''tis so'``, ``''90s'``) or inches (``"5""``).
-    """
-    mark = source.since(quote)[0]
-    if quote == start:
-        neighbour = source.since(quote)[1]
-        return mark == '"' or not (neighbour.islower() or neighbour.isdigit())
-    if quote == source.offset - 2:
-        neighbour = source.since(quote - 1)[0]
-        if mark == '"':
-            return not neighbour.isdigit()
-        return neighbour.isupper() or neighbour.isdigit() or neighbour in ")]}"
-    return False
-
-
-_LONGEST_BEGINNING = 100
-"""Characters before a quote to look for ``name(…, name=`` in: what is longer is not looked for."""
-_CALL_BEGINNING = re.compile(
-    rf"(?:.*[^{NAME_CHARACTERS}])?([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?([{NAME_CHARACTERS}]+)=", re.DOTALL
-)
-_ARGUMENT_BEGINNING = re.compile(rf"(?:.*, *)?([{NAME_CHARACTERS}]+)=", re.DOTALL)
-
-
-def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
-    """Whether a quote is missing before the one just passed, which opens a string: it is text of the literal so far.
-
-    The text from ``start`` on then ends with the beginning of a declared tool's call, ``name(name=``, or
-    (``first``: this is the literal's first quote, on its first line) with ``, name=`` of a declared parameter
-    that has no value yet.
-    """
-    source = block.source
-    frame = block.frames[0]
-    if not block.tools or frame.kind != CALL:
-        return False
-    text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
-    if not text.endswith("="):
-        return False
-    call = _CALL_BEGINNING.fullmatch(text)
-    if call and call[2] in block.tools.get(call[1], ()):
-        return True
-    argument = _ARGUMENT_BEGINNING.fullmatch(text)
-    return first and argument is not None and block.lacks(argument[1])

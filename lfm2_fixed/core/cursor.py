@@ -29,7 +29,8 @@ _COMMENT = re.compile(rf"[^{NEWLINES}<]+")
 _NAME = re.compile(rf"[{NAME_CHARACTERS}]+")
 _WORD = re.compile(r"\w+")
 _NO_PUNCTUATION = str.maketrans("", "", NAME_PUNCTUATION)
-_NOT_NOW = frozenset(["", *BLANKS, *"\\#<"])
+NOT_NOW = frozenset(["", *BLANKS, *"\\#<"])
+"""Characters where ``Source.skip`` must say what comes next; any other is a token's first (``""``: no text yet)."""
 
 
 def is_name(text: str) -> bool:
@@ -127,11 +128,11 @@ class Source:
         char = self.text[self.pos : self.pos + 1]
         if char == " ":
             char = self.text[self.pos + 1 : self.pos + 2]
-            if char in _NOT_NOW:
+            if char in NOT_NOW:
                 return ""
             self.pos += 1
             return char
-        return "" if char in _NOT_NOW else char
+        return "" if char in NOT_NOW else char
 
     def peek(self) -> Reader[str]:
         """The next character as it is, or ``""`` at the end of the text."""

@@ -59,21 +59,23 @@ class _Open:
         self.comprehension = False  # behind ``for``, where ``if`` filters and has no ``else``
 
 
-def pass_expression(source: Source, *, after_string: bool) -> Reader[str]:
+def pass_expression(source: Source, *, after_string: str = "") -> Reader[str]:
     """Pass an expression up to the comma, colon or closing bracket behind it, which stays.
 
-    ``after_string``: the cursor is behind its first operand, a string literal.  Returns one of the
+    ``after_string``: the cursor is behind its first operand, a string literal with this quote.  Returns one of the
     constants above; where it is ``NONE`` the cursor is where the text ceased to be an expression.
     """
     return _Expression(source, after_string).read()
 
 
 class _Expression:
-    def __init__(self, source: Source, after_string: bool) -> None:
+    def __init__(self, source: Source, after_string: str) -> None:
         self.source = source
         self.open = [_Open(_TOP)]
         self.last = _STRING if after_string else _START
-        self.strings_only = after_string
+        self.strings_only = bool(after_string)
+        self.text = False  # so far it is two literals with an operator between them that Python refuses there
+        self.literal = after_string  # the quote of the literal that the expression began with, if nothing joined it
         self.operator = ""  # right behind the literals that the expression began with
 
     def read(self) -> Reader[str]:
@@ -85,7 +87,7 @@ class _Expression:
             if self.last in (_START, _WANTED):
                 going_on = yield from self._operand(char)
             elif len(self.open) == 1 and char in ",:)]}" and not (yield from self._walrus(char)):
-                if self.open[0].ifs:
+                if self.open[0].ifs or self.text:
                     return NONE
                 return STRINGS if self.strings_only else EXPRESSION
             else:
@@ -99,9 +101,10 @@ class _Expression:
         source = self.source
         innermost = self.open[-1]
         operator, self.operator = self.operator, ""
-        if (yield from opens_string(source)) is not None:
-            if operator in NO_STRING_OPERATORS:
-                return False
+        prefix = yield from opens_string(source)
+        if prefix is not None:
+            # Text goes on with the literal's own quote, and is over behind the next: a program may do otherwise.
+            self.text = operator in NO_STRING_OPERATORS and prefix + (yield from source.ahead(2))[:1] == self.literal
             self.last = _STRING
             return (yield from pass_string(source))
         if self.last is _START and (char == _CLOSED_BY.get(innermost.kind)):
@@ -115,7 +118,7 @@ class _Expression:
             return self._take(stars if stars == "**" else "*", _START if innermost.kind is _LAMBDA else _WANTED)
         if innermost.kind is _LAMBDA and char in ",/":
             return self._take(char, _START)
-        if char == ":" and self.last is _START and innermost.kind is _SUBSCRIPT:
+        if char in ":," and self.last is _START and innermost.kind is _SUBSCRIPT:  # ``[:5]``, ``[::2]``, ``[:, :]``
             return self._take(char, _START)
         if char in DIGITS or char == ".":
             return (yield from self._number())
@@ -128,7 +131,10 @@ class _Expression:
             source.pos += 3
             return True
         number = yield from read_number(source)
-        return number_json(number.rstrip("jJ")) is not None
+        if number_json(number.rstrip("jJ")) is not None:
+            return True
+        number, _, attribute = number.rpartition(".")  # ``2.5.hex``
+        return attribute.isidentifier() and number_json(number.rstrip("jJ")) is not None
 
     def _name(self, word: str, innermost: _Open) -> bool:
         if word in KEYWORDS:
@@ -151,10 +157,12 @@ class _Expression:
     def _behind_operand(self, char: str) -> Reader[bool]:
         source = self.source
         innermost = self.open[-1]
+        self.text = False
         prefix = yield from opens_string(source)
         if prefix is not None:
-            if self.last is not _STRING or prefix.lower() in NO_TEXT_PREFIXES:
+            if self.last is not _STRING or (self.strings_only and prefix.lower() in NO_TEXT_PREFIXES):
                 return False
+            self.literal = ""
             return (yield from pass_string(source))
         strings_only = self.strings_only
         self.strings_only = False

@@ -29,8 +29,8 @@ class Frame:
         self.json_close = json_close  # ... and in the JSON text, if the value reader writes it
         self.at_key = kind in (BRACE, DICT, OBJECT)  # the current element is, or may be, a key
         self.keys: set[str] = set()  # of a dict or a call, as JSON text
-        self.merged = False  # a dict whose entries are the call's arguments
-        self.comma = False  # a comma was read; it is written before the next element, if any
+        # A comma was read, which is written before the next element, if any; a dict's entries are the call's arguments.
+        self.comma = self.merged = False
         self.mark = 0  # where the hold of an undecided bracket or a key began
 
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
-from .closing import Verdict, closes_at_once, closing_verdict, is_stray_quote, lacks_quote
-from .cursor import Reader
+from .closing import Verdict, closes_at_once, closing_verdict
+from .cursor import Reader, Source
+from .decoder import Decoder
 from .escapes import SIMPLE_ESCAPE, json_string, unescape
 from .literals import opens_string, pass_string
+from .slips import is_stray_quote, lacks_quote
 from .state import Block, EndOfBlock, Frame, Malformed
 from .tokens import (
     HEX_DIGITS,
@@ -47,12 +48,11 @@ _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+")
 
 # A literal that is all there, of plain text.
 _WHOLE = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
+_KEY = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote} ?:") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def take_string(block: Block, frame: Frame, quote: str) -> str | None:
@@ -67,13 +67,22 @@ def take_string(block: Block, frame: Frame, quote: str) -> str | None:
     return f'"{literal[1]}"' if '"' not in literal[1] else json_string(literal[1])
 
 
+def take_key(source: Source, quote: str) -> str:
+    """Take a key of plain text with the colon behind it, which closes it beyond doubt: its JSON text, or ""."""
+    key = _KEY[quote].match(source.text, source.pos)
+    if not key:
+        return ""
+    source.pos = key.end()
+    return json_string(key[1]) if quote == "'" else f'"{key[1]}"'
+
+
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
     """Read the string whose first quote is next and whose prefix began at ``start``.
 
     Raises Malformed (no value, or an expression) and EndOfBlock.
     """
     out = block.out
-    decoder = _Decoder(block)
+    decoder = Decoder(block)
     out.put('"')
     python = False
     while True:
@@ -96,40 +105,10 @@ def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
     out.send('"')
 
 
-class _Decoder:
-    """Writes decoded text; joins surrogate halves that arrive apart."""
-
-    __slots__ = ("_send", "_high")
-
-    def __init__(self, block: Block) -> None:
-        self._send = block.out.send
-        self._high = ""
-
-    def text(self, text: str) -> None:
-        if self._high or (not text.isascii() and _SURROGATE.search(text)):
-            text = self._join(text)
-        if text:
-            self._send(encode_basestring(text)[1:-1])
-
-    def _join(self, text: str) -> str:
-        text = self._high + text
-        self._high = ""
-        text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            self._high = text[-1]
-            text = text[:-1]
-        return _SURROGATE.sub("\ufffd", text)
-
-    def flush(self) -> None:
-        if self._high:
-            self._high = ""
-            self._send("\ufffd")
-
-
 class _Literal:
     """One literal of a string."""
 
-    def __init__(self, block: Block, decoder: _Decoder, prefix: str, start: int) -> None:
+    def __init__(self, block: Block, decoder: Decoder, prefix: str, start: int) -> None:
         self.block = block
         self.source = block.source
         self.decoder = decoder

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 
-from .cursor import Reader
+from .cursor import NOT_NOW, Reader
 from .literals import opens_string
 from .numbers import number_json, read_number, take_number, take_numbers
 from .state import BRACE, DICT, LIST, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string, take_string
+from .strings import read_string, take_key, take_string
 from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, QUOTES, SIGNS
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
@@ -59,7 +59,9 @@ def _read(block: Block, depth: int) -> Reader[None]:
     held = ""  # the value just read, where it is not in ``out`` yet
     while True:
         # A value, or the closer of a container that is empty or ends with a comma.
-        char = source.now() or (yield from source.skip())
+        char = source.text[source.pos : source.pos + 1]
+        if char in NOT_NOW:
+            char = source.now() or (yield from source.skip())
         frame = frames[-1]
         if len(frames) > depth and char == frame.closer and (frame.at_key or frame.kind != DICT):
             kind, held = _close(block, "")
@@ -72,6 +74,9 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 continue
             if char in QUOTES:
                 kind = STRING
+                if frame.at_key and (key := take_key(source, char)):
+                    _key(block, frame, STRING, key)
+                    continue
                 if (short := take_string(block, frame, char)) is None:
                     yield from read_string(block, "", source.offset)
                 else:
@@ -86,7 +91,9 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 kind, held = yield from _scalar(block, char)
         # What follows it.
         while True:
-            char = source.now() or (yield from source.skip())
+            char = source.text[source.pos : source.pos + 1]
+            if char in NOT_NOW:
+                char = source.now() or (yield from source.skip())
             frame = frames[-1]
             if frame.at_key and char == ":":
                 source.pos += 1

@@ -1,0 +1,41 @@
+"""Decoded text on its way into a JSON string: surrogate halves that arrive apart become one character."""
+
+from __future__ import annotations
+
+import re
+from json.encoder import encode_basestring  # type: ignore[attr-defined]
+
+from .state import Block
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+class Decoder:
+    """Writes decoded text; joins surrogate halves that arrive apart."""
+
+    __slots__ = ("_send", "_high")
+
+    def __init__(self, block: Block) -> None:
+        self._send = block.out.send
+        self._high = ""
+
+    def text(self, text: str) -> None:
+        if self._high or (not text.isascii() and _SURROGATE.search(text)):
+            text = self._join(text)
+        if text:
+            self._send(encode_basestring(text)[1:-1])
+
+    def _join(self, text: str) -> str:
+        text = self._high + text
+        self._high = ""
+        text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self._high = text[-1]
+            text = text[:-1]
+        return _SURROGATE.sub("\ufffd", text)
+
+    def flush(self) -> None:
+        if self._high:
+            self._high = ""
+            self._send("\ufffd")

@@ -1,0 +1,77 @@
+"""What readers take at once where it is all there is what they read piece by piece, and what CPython reads."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+import pytest
+from harness import every, stream
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lfm2_fixed.core.escapes import unescape
+from lfm2_fixed.core.numbers import number_json
+from lfm2_fixed.core.tokens import PLAIN_BODY, SAME_NUMBER, SIMPLE_ESCAPES
+
+S, E = "<|tool_call_start|>", "<|tool_call_end|>"
+digits = st.text("0123456789", max_size=9)
+
+
+@given(st.sampled_from(["", "-"]), digits, st.sampled_from(["", ".", ".0"]), digits)
+@example("", "0", ".", "0001")
+@example("-", "0", ".", "0")
+@example("", "123456789012", ".", "345")
+@example("-", "1" + "0" * 99, "", "")
+def test_same_numbers(sign: str, before: str, point: str, after: str) -> None:
+    """Numbers that pass unchanged are what the number's reader writes, and what CPython writes."""
+    token = sign + before + point + after
+    if re.fullmatch(SAME_NUMBER, token):
+        assert number_json(token.lstrip("-"), token[0]) == token
+        assert json.dumps(ast.literal_eval(token)) == token
+
+
+@pytest.mark.parametrize("token", ["0.00001", "1.50", "01", "-0", "1.", ".5", "1e5", "123456789012.3456", "1_0", "٣"])
+def test_other_numbers(token: str) -> None:
+    """Numbers that JSON writes differently are not among them."""
+    assert not re.fullmatch(SAME_NUMBER, token)
+
+
+@given(st.text(st.sampled_from([*" ab09/:,[](){}<|#=\x7f\u0085\u2028\ufffd\U0001f600é'"])))
+def test_plain_bodies(body: str) -> None:
+    """Strings of plain text are the same in Python and as ``json.dumps`` writes them."""
+    assert re.fullmatch(PLAIN_BODY['"'], body)
+    assert json.dumps(ast.literal_eval(f'"{body}"'), ensure_ascii=False) == f'"{body}"'
+
+
+@pytest.mark.parametrize("char", ["\\", '"', "\n", "\r", "\0", "\x1f", "\ud800", "\udfff"])
+def test_no_plain_bodies(char: str) -> None:
+    """What JSON writes otherwise, what ends a literal and what makes it a raw one is no plain text."""
+    assert not re.fullmatch(PLAIN_BODY['"'], f"a{char}b")
+
+
+@given(st.lists(st.sampled_from([*"abn", *(f"\\{escape}" for escape in SIMPLE_ESCAPES)])).map("".join))
+@example("\\\\n\\\\\\n\\\\\\\\n")
+@example("\\a\\v\\'\\\"\\\\n")
+def test_simple_escapes(body: str) -> None:
+    """Simple escapes are decoded as CPython decodes them."""
+    assert unescape(body) == ast.literal_eval(f"'''{body} '''")[:-1]
+
+
+VALUES = [
+    "1", "-7.5", "0", "07", "1e3", "None", "true", "Truex", "'x'", '"x"', "'say \"hi\"'", "'it\\'s'", "''", '""',
+    "'''x'''", "'x' 'y'", "'a'b'", "r'x'", "[1, 2]", "[1, 'x', -2.5, ]", "{'k': 1}", '{"k": "v", "l": [null]}',
+    "{'k' : 'v', 3: 4}", "{'a', 'b'}", "(1, 2)", "'x'.y", "1 + 2", "'x' + 'y'", "'é\\x41'", "'x\ny'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tools", [None, {"f": ["a", "b", "c"]}], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("second", VALUES)
+@pytest.mark.parametrize("first", VALUES)
+def test_at_once_and_piece_by_piece(first: str, second: str, tools: dict[str, list[str]] | None) -> None:
+    """Arguments, with and without names, are the same whole (taken) and in single characters (read)."""
+    for call in (f"f(a={first}, b={second})", f"f({first}, {second} , )", f"f({first}, c={second})"):
+        text = f"{S}[{call}, f(b=1) ]{E}"
+        whole, ones = stream([text], tools=tools), stream(every(text, 1), tools=tools)
+        assert (whole.started, whole.content) == (ones.started, ones.content), call
