@@ -8,8 +8,9 @@ One delta's walk, from top to bottom:
     openings    does a block begin here?  Text is held only while that is open
     block       one block: its calls one after the other, and what becomes of those that are none
     calls       a call as Python writes it            json_calls   a call as a JSON object
-    values      literals with what is nested in them  numbers, strings, escapes
-    closing     does this quote close the string?  expression: or does a Python expression go on?
+    values      literals with what is nested in them  numbers, strings, decoder, escapes
+    closing     does this quote close the string?     expression: or does a Python expression go on?
+                                                      slips: or is the punctuation broken behind it?
     writer      everything that leaves: content, and arguments as JSON, as soon as it is certain
     events      what users get
 
