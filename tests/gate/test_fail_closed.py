@@ -296,7 +296,7 @@ KEYS = st.sampled_from(["index", "id", "type", "function", "name", "arguments", 
 ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
 DEEP: Any = {}
 for _ in range(1_000):
-    DEEP = {"input": DEEP, "index": [DEEP]}
+    DEEP = {"input": DEEP, "index": [0]}
 VALUES = ANYTHING | st.just(DEEP) | st.just([[]])
 
 
