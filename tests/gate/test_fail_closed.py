@@ -261,6 +261,14 @@ def test_nothing_leaves_a_refusal_raw_or_unsendable(turn: Turn) -> None:
         json.dumps(sent, ensure_ascii=False).encode()  # raises for a lone surrogate
 
 
+def test_ids_that_have_no_utf8_form_still_name_one_call_each() -> None:
+    with pytest.raises(CallsRefused) as caught:
+        Gate(TOOLS).check(chat(entry(identity="\ud800", name="move"), entry(1, "\ud801", "move")))
+    said, *results = caught.value.messages()
+    ids = [call["id"] for call in said["tool_calls"]]
+    assert len(set(ids)) == 2 and ids == [result["tool_call_id"] for result in results]
+
+
 def test_a_long_text_of_somebody_else_is_shortened() -> None:
     turn = assemble([{"error": {"message": "x" * 10_000_000}}])
     with pytest.raises(CallsRefused) as caught:
