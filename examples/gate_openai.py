@@ -1,7 +1,7 @@
 """An agent with the openai client that runs a tool call only after the gate has passed it.
 
 usage: gate_openai.py BASE_URL MODEL QUESTION        (BASE_URL: http://localhost:8000/v1)
-needs: pip install openai 'lfm2-fixed[tools]'
+needs the package openai, and lfm2-fixed with its extra [tools]
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def answer(client: OpenAI, model: str, question: str, *, turns: int = 8) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     url, model_name, asked = sys.argv[1:]
     answer(OpenAI(base_url=url, api_key="none"), model_name, asked)
     print()

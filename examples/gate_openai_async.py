@@ -1,7 +1,7 @@
 """The same agent with the asynchronous openai client.
 
 usage: gate_openai_async.py BASE_URL MODEL QUESTION
-needs: pip install openai 'lfm2-fixed[tools]'
+needs the package openai, and lfm2-fixed with its extra [tools]
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ async def answer(client: AsyncOpenAI, model: str, question: str, *, turns: int =
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     url, model_name, asked = sys.argv[1:]
     asyncio.run(answer(AsyncOpenAI(base_url=url, api_key="none"), model_name, asked))
     print()

@@ -1,7 +1,7 @@
 """The gate without any client package: a plain loop over the lines that a server streams.
 
 usage: gate_plain.py URL MODEL QUESTION        (URL: http://localhost:8000/v1/chat/completions)
-needs: pip install 'lfm2-fixed[tools]'
+needs lfm2-fixed with its extra [tools]
 """
 
 from __future__ import annotations
@@ -45,5 +45,7 @@ def verified_calls(url: str, model: str, question: str, *, tries: int = 3) -> li
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     for verified in verified_calls(*sys.argv[1:]):
         print(verified.name, json.dumps(verified.arguments))

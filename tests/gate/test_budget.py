@@ -331,5 +331,14 @@ def test_the_work_of_a_pattern_is_what_is_counted() -> None:
     assert lines_run(work) < 40 * steps and steps > 2_000
 
 
+@pytest.mark.parametrize("source", [r"(a+)+$", r"^(a|aa)*$", r"^(?:a?){30}b", r"^(a*b?)*$"])
+def test_a_choice_in_a_repetition_is_never_read_by_re(source: str) -> None:
+    """Thirty characters are enough for a billion ways."""
+    from lfm2_fixed.gate.patterns import CHEAP
+
+    assert Pattern(source)._worst(30) > CHEAP
+    assert Pattern("^[a-z ]*$")._worst(30) <= CHEAP
+
+
 def test_a_short_text_may_be_read_by_re_whatever_the_pattern_is() -> None:
     assert found(r"^(a+)\1$", "aaaa") and not found(r"^(a+)\1$", "aaa")

@@ -261,6 +261,14 @@ def test_nothing_leaves_a_refusal_raw_or_unsendable(turn: Turn) -> None:
         json.dumps(sent, ensure_ascii=False).encode()  # raises for a lone surrogate
 
 
+def test_ids_that_have_no_utf8_form_still_name_one_call_each() -> None:
+    with pytest.raises(CallsRefused) as caught:
+        Gate(TOOLS).check(chat(entry(identity="\ud800", name="move"), entry(1, "\ud801", "move")))
+    said, *results = caught.value.messages()
+    ids = [call["id"] for call in said["tool_calls"]]
+    assert len(set(ids)) == 2 and ids == [result["tool_call_id"] for result in results]
+
+
 def test_a_long_text_of_somebody_else_is_shortened() -> None:
     turn = assemble([{"error": {"message": "x" * 10_000_000}}])
     with pytest.raises(CallsRefused) as caught:
@@ -296,7 +304,7 @@ KEYS = st.sampled_from(["index", "id", "type", "function", "name", "arguments", 
 ANYTHING = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
 DEEP: Any = {}
 for _ in range(1_000):
-    DEEP = {"input": DEEP, "index": [DEEP]}
+    DEEP = {"input": DEEP, "index": [0]}
 VALUES = ANYTHING | st.just(DEEP) | st.just([[]])
 
 

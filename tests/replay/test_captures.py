@@ -174,3 +174,16 @@ def test_every_byte_of_the_arguments_counts(how: str) -> None:
     begin, end = stream.index(b"chatcmpl-tool"), stream.index(b'tool_calls"', stream.rindex(b"arguments"))
     for at in random.Random(1).sample(range(begin, end), 150):
         hold_to_the_law("vllm", how, at)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_event_that_was_lost_explains_what_its_call_lacks(whole: bool) -> None:
+    """All deltas of a call are lost: what is left of it lacks arguments, which is no fault of the model."""
+    stream = STREAMS["anthropic, server tools"]
+    at = stream.rindex(b'"delta": {"type": "input_json_delta"')
+    told = judged("anthropic, server tools", stream[:at] + stream[at + 1 :], whole=whole)
+    assert told is not None
+    assert {(f.fault, f.code, f.shown) for f in told[1].findings} == {
+        (Fault.TRANSPORT, "TRANSPORT", True),
+        (Fault.TRANSPORT, "MISSING_REQUIRED", False),
+    }
