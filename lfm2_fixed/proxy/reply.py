@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.reasoning import ReasoningSplitter
 from ..core.sentinels import PlainText, markup
 from ..core.stream import ToolCall
+from ..wire.deltas import as_dict, gather
 from .chat import CHUNK_HEAD, empty, read_choices
 from .errors import ProxyError, UpstreamError
 from .request import Request, bare_call, new_machine
@@ -107,42 +107,32 @@ class ChoiceReader:
 
     def _delta(self, reasoning: str, events: Sequence[Event]) -> dict[str, Any]:
         delta: dict[str, Any] = {"reasoning_content": reasoning} if reasoning else {}
-        content: list[str] = []
-        calls: dict[int, dict[str, Any]] = {}
         for event in events:
-            if isinstance(event, ArgumentsDelta):
-                if self._whole:
-                    self._arguments.append(event.text)
-                call = calls.get(event.index)
-                if call is None:
-                    calls[event.index] = {"index": event.index, "function": {"arguments": event.text}}
-                else:
-                    call["function"]["arguments"] += event.text
-            elif isinstance(event, Content):
-                content.append(event.text)
-            elif isinstance(event, CallStart):
-                if self._foreign:
-                    raise self._mixed()
-                self._verifier.start(event.name)
-                self.started += 1
-                self._name = event.name
-                self._arguments.clear()
-                calls[event.index] = {
-                    "index": event.index,
-                    "id": f"chatcmpl-tool-{uuid4().hex}",
-                    "type": "function",
-                    "function": {"name": event.name, "arguments": ""},
-                }
-            elif isinstance(event, CallEnd):
-                self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
-                self.completed += 1
+            self._watch(event)
+        content, pieces = gather(events)
         if content:
-            text = delta["content"] = "".join(content)
+            delta["content"] = content
             if len(self._head) < _HEAD:
-                self._head += text[:_HEAD]
-        if calls:
-            delta["tool_calls"] = list(calls.values())
+                self._head += content[:_HEAD]
+        if pieces:
+            delta["tool_calls"] = list(map(as_dict, pieces))
         return delta
+
+    def _watch(self, event: Event) -> None:
+        """Check an event before anything of its batch is sent."""
+        if isinstance(event, ArgumentsDelta):
+            if self._whole:
+                self._arguments.append(event.text)
+        elif isinstance(event, CallStart):
+            if self._foreign:
+                raise self._mixed()
+            self._verifier.start(event.name)
+            self.started += 1
+            self._name = event.name
+            self._arguments.clear()
+        elif isinstance(event, CallEnd):
+            self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
+            self.completed += 1
 
     def _look_for_bare_call(self) -> None:
         if bare_call(self._request).search(self._head):
