@@ -57,19 +57,23 @@ class Stage:
     """Of a stage that did not run to its end: why."""
     begin: float = 0.0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of the commands and of what they waited for: what a stage costs also where other programs run beside it."""
     state: str = "waiting"
     """``waiting``, ``running`` or ``done``."""
     tests: list[tuple[float, str]] = field(default_factory=list)
     """Seconds and name of every test."""
 
 
-def descendants(of: int) -> list[int]:
-    """The processes below this one (Linux; elsewhere none are found)."""
+def descendants(of: int, *, deep: bool = True) -> list[int]:
+    """The processes below this one, or its children alone (Linux; elsewhere none are found)."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
             # "pid (name) state ppid …"; a name may hold blanks and parentheses.
             parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    if not deep:
+        return [child for child, its_parent in parents.items() if its_parent == of]
     found = [of]
     for parent in found:
         found += [child for child, its_parent in parents.items() if its_parent == parent]
@@ -108,6 +112,7 @@ class Run:
                     told = time.monotonic()
                     running = [f"{s.name} ({told - s.begin:.0f} s)" for s in self.stages if s.state == "running"]
                     print(f"   {told - begin:.0f} s: {', '.join(running)}", flush=True)
+                    self._bury_orphans()
                 time.sleep(0.1)
         finally:
             self._end_everything()
@@ -167,9 +172,11 @@ class Run:
             if stage.state != "running":
                 continue
             process, number = self._running[stage.name]
-            status = process.poll()
-            if status is None:
+            pid, raw, usage = os.wait4(process.pid, os.WNOHANG)
+            if not pid:
                 continue
+            status = process.returncode = os.waitstatus_to_exitcode(raw)
+            stage.cpu_seconds += usage.ru_utime + usage.ru_stime
             self._count(stage, number, status)
             if number + 1 < len(stage.commands):
                 self._spawn(stage, number + 1)
@@ -219,6 +226,14 @@ class Run:
     def _results(self, stage: Stage, number: int) -> Path:
         return self.logs / f"{_file_name(stage.name)}-{number}.xml"
 
+    def _bury_orphans(self) -> None:
+        """Take the exit status of adopted processes that have ended, which would stay zombies."""
+        own = {process.pid for process, _ in self._running.values()}
+        for pid in descendants(os.getpid(), deep=False):
+            if pid not in own:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
     # ------------------------------------------------------------------ the end
 
     def _stop(self, number: int, frame: object) -> None:
@@ -254,10 +269,11 @@ class Run:
             for took, name in slow:
                 print(f"  {took:6.1f} s  {name}")
         width = max(len(stage.name) for stage in self.stages)
-        print(f"\n{'stage':{width}}  passed  failed  skipped  seconds")
+        print(f"\n{'stage':{width}}  passed  failed  skipped  seconds  of CPU")
         for stage in self.stages:
             skipped = sum(stage.skipped.values())
-            print(f"{stage.name:{width}}  {stage.passed:6}  {stage.failed:6}  {skipped:7}  {stage.seconds:7.0f}")
+            sums = f"{stage.passed:6}  {stage.failed:6}  {skipped:7}"
+            print(f"{stage.name:{width}}  {sums}  {stage.seconds:7.0f}  {stage.cpu_seconds:6.0f}")
             if stage.reason:
                 print(f"{'':{width}}    {stage.reason}")
             for why, count in stage.skipped.items():
@@ -265,7 +281,8 @@ class Run:
         passed = sum(stage.passed for stage in self.stages)
         failed = sum(stage.failed for stage in self.stages)
         skipped = sum(sum(stage.skipped.values()) for stage in self.stages)
-        print(f"\n{int(seconds) // 60} min {int(seconds) % 60} s")
+        cpu = sum(stage.cpu_seconds for stage in self.stages)
+        print(f"\n{int(seconds) // 60} min {int(seconds) % 60} s; {cpu:.0f} s of CPU on {self.cores} cores")
         print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
         return 1 if failed else 0
 

@@ -66,28 +66,32 @@ class ScriptedLogitsProcessor(AdapterLogitsProcessor):  # type: ignore[misc]
         else:
             return None
 
-        position: int | None = None
+        # Before each token of the output, by its number, where the script is.  Not one position that moves on: what is
+        # sampled before the whole prompt has been read is thrown away, and asked for again.
+        positions = [0]
 
         def force(prompt_ids: list[int], output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
-            nonlocal script, position
+            nonlocal script
             if script is None:
                 script = self._last_user_message(list(prompt_ids))
             if pause:
                 time.sleep(pause)
-            if position is None:  # not 0 where a request that was set aside for lack of memory is taken up again
-                position = len(output_ids)
+            count = len(output_ids)
+            # A request that was set aside for lack of memory goes on behind what it said before.
+            positions.extend(range(len(positions), count + 1))
+            position = positions[count]
             # The grammar's mask comes before the logits processors: what it forbids is -inf here.
             allowed = torch.isfinite(logits)
             token = next((at for at in range(position, len(script)) if allowed[script[at]]), None)
             if token is not None:
-                position = token + 1
-                choice = script[token]
+                position, choice = token + 1, script[token]
             elif any(allowed[one] for one in self.closing):
                 choice = next(one for one in self.closing if allowed[one])
             else:
                 choice = int(torch.argmax(logits))
             logits.fill_(float("-inf"))
             logits[choice] = 0.0
+            positions[count + 1 :] = [position]
             return logits
 
         return force

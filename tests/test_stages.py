@@ -43,7 +43,7 @@ def rows(output: str) -> dict[str, list[str]]:
     lines = output.splitlines()
     at = next(number for number, line in enumerate(lines) if line.split()[:2] == ["stage", "passed"])
     return {
-        line[: lines[at].index("  passed")].strip(): line.split()[-4:-1]
+        line[: lines[at].index("  passed")].strip(): line.split()[-5:-2]
         for line in lines[at + 1 :]
         if line[:1].strip() and line.split()[-1].isdigit()
     }

@@ -19,10 +19,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "serve")]
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
 
-from rig import Server, ServerError, serve_venv, tail  # noqa: E402
+from rig import PLUGIN, Server, ServerError, serve_venv, tail  # noqa: E402
 from serve_processes import how_it_ended  # noqa: E402
 
-KINDS = ("lfm2", "reasoning", "llama4", "stock")
+KINDS = ("lfm2", "reasoning", "thoughts", "llama4", "stock")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
 
 
@@ -36,6 +36,10 @@ def make_server(kind: str, log: Path) -> Server:
         # The plugin by its module's name; several tokens in one delta.
         flags = ["--reasoning-parser", "qwen3", "--stream-interval", "5"]
         return Server("lfm2_fixed", plugin="lfm2_fixed.parser", flags=flags, log=log)
+    if kind == "thoughts":
+        # Both of the package's parsers, from a checkout: the engine's process needs the plugin for the second one.
+        flags = ["--reasoning-parser", "lfm2_fixed", "--reasoning-parser-plugin", str(PLUGIN), "--stream-interval", "3"]
+        return Server("lfm2_fixed", flags=flags, log=log)
     if kind == "llama4":
         return Server("llama4_pythonic_fixed", architecture="llama", log=log)
     return Server("lfm2", plugin=None, log=log)
@@ -96,6 +100,12 @@ def lfm2() -> Server:
 def reasoning() -> Server:
     """LFM2 with ``lfm2_fixed``, ``--reasoning-parser qwen3`` and ``--stream-interval 5``."""
     return _servers.get("reasoning")
+
+
+@pytest.fixture
+def thoughts() -> Server:
+    """LFM2 with ``lfm2_fixed`` as its tool parser and its reasoning parser, and ``--stream-interval 3``."""
+    return _servers.get("thoughts")
 
 
 @pytest.fixture

@@ -46,18 +46,24 @@ def complete(calls: served.ToolCalls) -> served.ToolCalls:
 
 
 def cuttings(text: str) -> list[list[str]]:
+    """Single characters, four random cuts, all at once, and all at once before an empty end.
+
+    The parser behind the serving layer has been fed in every other way where it is tested by itself.
+    """
     rng = random.Random(len(text))
-    cut = sorted(rng.randrange(len(text) + 1) for _ in range(4))
-    edges = [0, *cut, len(text)]
-    result = [[text[i : i + size] for i in range(0, len(text), size)] for size in (1, 3, 7)]
-    return [*result, [text], [text, ""], [text[start:end] for start, end in zip(edges, edges[1:])]]
+    edges = [0, *sorted(rng.randrange(len(text) + 1) for _ in range(4)), len(text)]
+    return [list(text), [text[start:end] for start, end in zip(edges, edges[1:])], [text], [text, ""]]
 
 
 @BY_ID
-def test_whole(case: dict[str, Any]) -> None:
-    for reasoning, before in ((None, ""), ("qwen3", "<think>hm</think>")):
-        request = served.adjusted(served.chat(tools_of(case)), case["format"], reasoning)
-        turn = served.whole(before + case["input"], request, case["format"], reasoning)
+def test_case(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole and streamed, by both APIs, behind a reasoning parser, and call by call."""
+    dialect, tools = case["format"], tools_of(case)
+    chat, responses = (served.adjusted(api(tools), dialect) for api in (served.chat, served.responses))
+    reasoned = served.adjusted(served.chat(tools), dialect, "qwen3")
+
+    for request, reasoning, before in ((chat, None, ""), (reasoned, "qwen3", "<think>hm</think>")):
+        turn = served.whole(before + case["input"], request, dialect, reasoning)
         assert turn.calls == expected(case)
         # vLLM makes content of blanks alone null beside calls, and the reasoning parser trims.
         assert turn.content.strip() == case["content"].strip()
@@ -66,12 +72,8 @@ def test_whole(case: dict[str, Any]) -> None:
         assert len(set(turn.ids)) == len(turn.calls)
         assert all(call_id.startswith("chatcmpl-tool-") for call_id in turn.ids)
 
-
-@BY_ID
-def test_streamed(case: dict[str, Any]) -> None:
-    requests = [served.adjusted(api(tools_of(case)), case["format"]) for api in (served.chat, served.responses)]
     for number, pieces in enumerate(cuttings(case["input"])):
-        turn = served.streamed(pieces, requests[number % 2], case["format"])
+        turn = served.streamed(pieces, (chat, responses)[number % 2], dialect)
         assert complete(turn.calls) == expected(case), pieces
         assert turn.content == case["content"], pieces
         assert len(set(turn.ids)) == len(turn.calls)
@@ -80,24 +82,15 @@ def test_streamed(case: dict[str, Any]) -> None:
         if case.get("stream_incomplete"):
             assert len(turn.calls) == len(expected(case)) + 1
 
-
-@BY_ID
-def test_streamed_call_by_call(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """``LFM2_FIXED_STREAM=call``: each call in one delta, nothing unfinished."""
-    monkeypatch.setenv("LFM2_FIXED_STREAM", "call")
-    request = served.adjusted(served.chat(tools_of(case)), case["format"])
-    turn = served.streamed(list(case["input"]), request, case["format"])
-    assert turn.calls == expected(case)
-    assert turn.content == case["content"]
-    assert sum(len(chunk.get("tool_calls", ())) for chunk in turn.chunks) == len(turn.calls)
-
-
-@BY_ID
-def test_streamed_after_reasoning(case: dict[str, Any]) -> None:
-    """Behind a reasoning parser, whatever it hands over."""
-    request = served.adjusted(served.chat(tools_of(case)), case["format"], "qwen3")
-    thoughts = ["<think>", "let me ", "see", "</think>"]
-    turn = served.streamed([*thoughts, *case["input"]], request, case["format"], "qwen3")
+    # Behind a reasoning parser, whatever it hands over.
+    turn = served.streamed(["<think>", "let me ", "see", "</think>", *case["input"]], reasoned, dialect, "qwen3")
     assert turn.reasoning == "let me see"
     assert complete(turn.calls) == expected(case)
     assert turn.content == case["content"]
+
+    # ``LFM2_FIXED_STREAM=call``: each call in one delta, nothing unfinished.
+    monkeypatch.setenv("LFM2_FIXED_STREAM", "call")
+    turn = served.streamed(list(case["input"]), chat, dialect)
+    assert turn.calls == expected(case)
+    assert turn.content == case["content"]
+    assert sum(len(chunk.get("tool_calls", ())) for chunk in turn.chunks) == len(turn.calls)

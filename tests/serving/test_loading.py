@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import served
 import vllm
@@ -36,23 +37,28 @@ print(parser.__module__, parser.__name__, sys.modules[parser.__module__].__file_
 """
 
 
+def in_vllm(code: str, *path: Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run ``code`` in a process that has imported vLLM and finds ``path``."""
+    return forked.run(textwrap.dedent(code), path, cwd, environment)
+
+
 def python(code: str, *path: Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` in a process that finds vLLM, and ``path`` before it."""
+    """Run ``code`` in a new process that finds vLLM, and ``path`` before it."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*path, VLLM])), **environment}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, env=env, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
-def hidden(tmp_path: Path) -> Path:
-    """A directory that keeps an installed lfm2_fixed from being imported by name."""
+def hidden(tmp_path: Path, package: str = "lfm2_fixed") -> Path:
+    """A directory that keeps an installed package from being imported by name."""
     (tmp_path / "sitecustomize.py").write_text(
         textwrap.dedent(
-            """
+            f"""
             import importlib.abc, sys
             class Hide(importlib.abc.MetaPathFinder):
                 def find_spec(self, name, path, target=None):
-                    if name == "lfm2_fixed":
-                        raise ModuleNotFoundError("No module named 'lfm2_fixed'", name="lfm2_fixed")
+                    if name == {package!r}:
+                        raise ModuleNotFoundError("No module named {package!r}", name=name)
             sys.meta_path.insert(0, Hide())
             """
         )
@@ -90,7 +96,7 @@ def test_by_path_where_the_package_cannot_be_imported(tmp_path: Path) -> None:
     ToolParserManager.import_tool_parser("a checkout/lfm2_fixed/parser.py")
     assert ToolParserManager.get_tool_parser("lfm2_fixed") is first
     """
-    result = python(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
+    result = in_vllm(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
     assert shown(result) == lines_of(package)
 
 
@@ -104,7 +110,7 @@ def test_by_path_as_a_reasoning_parser(tmp_path: Path) -> None:
     ReasoningParserManager.import_reasoning_parser({str(package / "parser.py")!r})
     assert ReasoningParserManager.get_reasoning_parser("lfm2_fixed") is first
     """
-    result = python(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
+    result = in_vllm(textwrap.dedent(code) + SHOW, hidden(tmp_path), cwd=tmp_path)
     assert shown(result) == lines_of(package)
 
 
@@ -117,7 +123,7 @@ def test_by_path_beside_another_copy(tmp_path: Path) -> None:
     assert ToolParserManager.get_tool_parser("lfm2_fixed") is lfm2_fixed.parser.Lfm2FixedToolParser
     ToolParserManager.import_tool_parser({str(package / "parser.py")!r})
     """
-    result = python(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
+    result = in_vllm(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
     assert shown(result) == lines_of(package)
 
 
@@ -128,7 +134,7 @@ def test_by_module_name_after_installation(tmp_path: Path) -> None:
     from vllm.tool_parsers import ToolParserManager
     ToolParserManager.import_tool_parser({name!r})
     """
-    result = python(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
+    result = in_vllm(textwrap.dedent(code) + SHOW, PACKAGE.parent, cwd=tmp_path)
     assert shown(result) == lines_of(PACKAGE)
 
 
@@ -151,7 +157,7 @@ def test_by_entry_point_after_installation(tmp_path: Path) -> None:
     heavy = {name for name in sys.modules if name.startswith("lfm2_fixed.plugin.")}
     assert not heavy, "every process of a server runs this"
     """
-    result = python(textwrap.dedent(code) + SHOW, site, cwd=tmp_path)
+    result = in_vllm(textwrap.dedent(code) + SHOW, site, cwd=tmp_path)
     assert shown(result) == lines_of(site / "lfm2_fixed")
     assert "lfm2-fixed" in {path.name for path in (site / "bin").iterdir()}
     assert "Failed to load" not in result.stdout + result.stderr
@@ -182,11 +188,8 @@ def test_parser_file_alone(tmp_path: Path) -> None:
 
 
 def test_without_vllm(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
     code = "import lfm2_fixed; lfm2_fixed.parse(''); import lfm2_fixed.parser"
-    result = subprocess.run(
-        [sys.executable, "-c", code], env=env, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    result = python(code, hidden(tmp_path, "vllm"), PACKAGE.parent, cwd=tmp_path)
     last = result.stderr.splitlines()[-1]
     assert result.returncode == 1
     assert last == (
@@ -291,13 +294,13 @@ def test_one_line_says_what_was_loaded(tmp_path: Path, late: bool) -> None:
     for _ in range(2):
         served.parser(reasoning="lfm2_fixed")
     """
-    result = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
+    result = in_vllm(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
     assert result.returncode == 0, result.stderr
     [line] = [line for line in (result.stdout + result.stderr).splitlines() if "loaded in vLLM" in line]
     assert re.search(
         r"INFO \d\d-\d\d .*lfm2_fixed \d+\.\d+\.\d+ \(.+\) loaded in vLLM " + re.escape(vllm.__version__), line
     )
-    quiet = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="WARNING")
+    quiet = in_vllm(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="WARNING")
     assert "loaded in vLLM" not in quiet.stdout + quiet.stderr
 
 
@@ -314,7 +317,7 @@ def test_a_malformed_call_is_logged_where_vllm_logs(tmp_path: Path) -> None:
     for _ in range(2):
         served.whole(served.S + "[get_weather(city=secret())]" + served.E, request)
     """
-    result = python(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
+    result = in_vllm(code, PACKAGE.parent, cwd=tmp_path, VLLM_LOGGING_LEVEL="INFO")
     assert result.returncode == 0, result.stderr
     lines = [line for line in (result.stdout + result.stderr).splitlines() if "cannot be represented" in line]
     assert len(lines) == 2

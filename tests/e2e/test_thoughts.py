@@ -1,0 +1,157 @@
+"""``--reasoning-parser lfm2_fixed`` on a real server: one command line for models that think and those that do not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic
+import pytest
+from rig import MODEL_NAME, Server
+from test_constrained import calls_of, chat, token
+from test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
+from turns import END, START, both, client, streamed, wanted, whole
+
+CALL = START + "[bash(command='ls')]" + END
+TAGGED = START + "[bash(command='echo \"</think>\" <think>')]" + END
+LS: tuple[str, dict[str, Any]] = ("bash", {"command": "ls"})
+ECHO: tuple[str, dict[str, Any]] = ("bash", {"command": 'echo "</think>" <think>'})
+
+TURNS: dict[str, tuple[str, str, str, list[tuple[str, dict[str, Any]]]]] = {
+    # the model's text; reasoning, content, calls
+    "think + call": (f"<think>I should look.</think>\n{CALL}", "I should look.", "", [LS]),
+    "no think + call": (CALL, "", "", [LS]),
+    "text + call": (f"Let me look.\n{CALL}", "", "Let me look.", [LS]),
+    "think straight to a call": (f"<think>I should look. {CALL}", "I should look. ", "", [LS]),
+    "tag in an argument": (f"<think>Hm.</think>{TAGGED}", "Hm.", "", [ECHO]),
+    "no think + tag in an argument": (TAGGED, "", "", [ECHO]),
+    "straight to a tag in an argument": (f"<think>Hm.{TAGGED}", "Hm.", "", [ECHO]),
+    "think + text": ("<think>Hm.\n</think>Hello.", "Hm.\n", "Hello.", []),
+    "text": ("Hello, I write <think> and </think>.", "", "Hello, I write <think> and </think>.", []),
+    "a thought alone": ("<think>Hm.", "Hm.", "", []),
+    "a marker in quotes": (
+        f"<think>Calls begin with `{START}`.</think>{CALL}",
+        f"Calls begin with `{START}`.",
+        "",
+        [LS],
+    ),
+}
+BY_TURN = pytest.mark.parametrize("name", TURNS)
+
+
+@BY_TURN
+def test_chat(thoughts: Server, name: str) -> None:
+    text, reasoning, content, calls = TURNS[name]
+    turn = both(thoughts, text)
+    assert (turn.reasoning, turn.content, turn.calls) == (reasoning, content, wanted(*calls))
+    assert turn.finish_reason == ("tool_calls" if calls else "stop")
+
+
+@pytest.mark.parametrize("name", ["think + call", "think + text", "text"])
+def test_without_tools(thoughts: Server, name: str) -> None:
+    text, reasoning, content, calls = TURNS[name]
+    turn = both(thoughts, text, tools=None, tool_choice=None)
+    assert (turn.reasoning, turn.calls) == (reasoning, [])
+    assert turn.content == (content if not calls else "\n[bash(command='ls')]")
+
+
+def test_cut_in_the_thought(thoughts: Server) -> None:
+    """By ``max_tokens``: what there is of the thought, and neither content nor a call."""
+    text = "<think>" + "Let me see. " * 30
+    turn = both(thoughts, text, max_tokens=40)
+    assert turn.finish_reason == "length"
+    assert turn.reasoning and text.removeprefix("<think>").startswith(turn.reasoning)
+    assert (turn.content, turn.calls) == ("", [])
+
+
+def test_several_choices(thoughts: Server) -> None:
+    text, reasoning, _, calls = TURNS["think + call"]
+    for turns in (streamed(thoughts, text, n=2), whole(thoughts, text, n=2)):
+        assert [turn.reasoning for turn in turns] == [reasoning] * 2
+        assert [turn.calls for turn in turns] == [wanted(*calls)] * 2
+
+
+@BY_TURN
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_responses(thoughts: Server, name: str, stream: bool) -> None:
+    text, reasoning, content, calls = TURNS[name]
+    options: dict[str, Any] = {"model": MODEL_NAME, "input": "go", "tools": RESPONSES_TOOLS, "temperature": 0}
+    options["extra_body"] = {"vllm_xargs": {"script": text}}
+    api = client(thoughts).responses
+    if stream:
+        thought = said = ""
+        answer = None
+        for event in api.create(**options, stream=True):
+            if event.type == "response.reasoning_text.delta":
+                thought += event.delta
+            elif event.type == "response.output_text.delta":
+                said += event.delta
+            elif event.type == "response.completed":
+                answer = event.response
+        assert answer is not None
+        assert (thought, said) == (reasoning, content)
+    else:
+        answer = api.create(**options)
+    got = [item for item in answer.output if item.type == "function_call"]
+    assert [(call.name, json.loads(call.arguments)) for call in got] == calls
+    thoughts_said = [part.text for item in answer.output if item.type == "reasoning" for part in item.content or ()]
+    assert "".join(thoughts_said) == reasoning
+    assert answer.output_text == content
+
+
+@BY_TURN
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_messages(thoughts: Server, name: str, stream: bool) -> None:
+    text, reasoning, content, calls = TURNS[name]
+    api = anthropic.Anthropic(base_url=thoughts.url, api_key="none", max_retries=0, timeout=300).messages
+    options: dict[str, Any] = {
+        "model": MODEL_NAME,
+        "messages": [{"role": "user", "content": "go"}],
+        "max_tokens": 512,
+        "tools": ANTHROPIC_TOOLS,
+        "extra_body": {"vllm_xargs": {"script": text}},
+    }
+    if stream:
+        with api.stream(**options) as events:
+            answer = events.get_final_message()
+    else:
+        answer = api.create(**options)
+    got = [block for block in answer.content if block.type == "tool_use"]
+    assert [(block.name, block.input) for block in got] == calls
+    assert "".join(block.thinking for block in answer.content if block.type == "thinking") == reasoning
+    assert "".join(block.text for block in answer.content if block.type == "text") == content
+    assert answer.stop_reason == ("tool_use" if calls else "end_turn")
+
+
+def bias(server: Server, **weights: int) -> dict[str, int]:
+    """``logit_bias`` for the two tags."""
+    return {
+        str(token(server, {"open": "<think>", "close": "</think>"}[name])): weight for name, weight in weights.items()
+    }
+
+
+def test_a_grammar_holds_from_the_first_token_on(thoughts: Server) -> None:
+    """Without a thought: the model has no choice but to call, whatever it is pushed to."""
+    for n in range(5):
+        message = chat(
+            thoughts, n, tool_choice="required", parallel_tool_calls=False, logit_bias=bias(thoughts, close=100)
+        )
+        assert len(calls_of(message)) == 1
+        assert not message["content"] and not message["reasoning"]
+
+
+def test_a_grammar_lets_a_thought_through(thoughts: Server) -> None:
+    """And holds behind it."""
+    text, reasoning, _, calls = TURNS["think + call"]
+    turn = both(thoughts, text, tool_choice="required")
+    assert (turn.reasoning, turn.calls) == (reasoning, wanted(*calls))
+    for n in range(5):
+        message = chat(
+            thoughts,
+            n,
+            tool_choice="required",
+            parallel_tool_calls=False,
+            logit_bias=bias(thoughts, open=50, close=100),
+        )
+        assert len(calls_of(message)) == 1
+        assert not message["content"]
