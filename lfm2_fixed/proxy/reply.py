@@ -154,7 +154,7 @@ class ChunkTranslator:
         self._request = request
         self._settings = settings
         self._readers: dict[int, ChoiceReader] = {}
-        self._head: dict[str, Any] = {}  # what every chunk says, for those of our own
+        self._last: dict[str, Any] = {}  # a chunk of the upstream's, for the head of those of our own
         self._late: list[dict[str, Any]] = []  # usage that came before the end of the choices
 
     @property
@@ -174,11 +174,10 @@ class ChunkTranslator:
         """
         if chunk.get("error") or chunk.get("object") == "error":
             raise UpstreamError(chunk)
-        head = {key: value for key, value in chunk.items() if key in CHUNK_HEAD}
-        self._head = head or self._head
         choices = read_choices(chunk, "delta")
         if not choices:
             return self._without_choices(chunk)
+        self._last = chunk
         now: list[dict[str, Any]] = []
         ends: list[dict[str, Any]] = []
         for choice in choices:
@@ -205,7 +204,7 @@ class ChunkTranslator:
                     end["logprobs"] = None
                 ends.append({**end, "delta": {}, "finish_reason": reason})
         if now and ends:
-            return [{**head, "choices": now}, {**chunk, "choices": ends}]
+            return [{**_head(chunk), "choices": now}, {**chunk, "choices": ends}]
         if now or ends:
             return [{**chunk, "choices": now or ends}]
         if all(empty(value) for key, value in chunk.items() if key not in CHUNK_HEAD and key != "choices"):
@@ -229,7 +228,7 @@ class ChunkTranslator:
                 delta, reason = reader.finish(None)
                 choices = [{"index": index, "delta": delta, "finish_reason": None}] if delta else []
                 choices.append({"index": index, "delta": {}, "finish_reason": reason})
-                out += [{**self._head, "choices": [choice]} for choice in choices]
+                out += [{**_head(self._last), "choices": [choice]} for choice in choices]
         late, self._late = self._late, []
         return out + late
 
@@ -266,6 +265,11 @@ class ChunkTranslator:
         if "role" in delta and read and "content" not in parts and "content" in said:
             delta["content"] = None if parts or text is None else ""
         return _joined(delta, parts), reason
+
+
+def _head(chunk: dict[str, Any]) -> dict[str, Any]:
+    """What every chunk of a stream says."""
+    return {key: value for key, value in chunk.items() if key in CHUNK_HEAD}
 
 
 def _without(fields: dict[str, Any], keys: set[str]) -> dict[str, Any]:
