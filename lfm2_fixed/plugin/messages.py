@@ -1,16 +1,15 @@
 """Deltas, as vLLM's serving layer takes them.
 
-Two rules of the wire (contract 7): a call's first delta has its id, type and name, later ones have neither; and
-what a delta does not say is *unset*, not null, since ``"id": null`` breaks strict clients.
+What a delta does not say (``wire.deltas``) is *unset* here, not null, since ``"id": null`` breaks strict clients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import uuid4
 
-from ..core.events import ArgumentsDelta, CallStart, Content, Event
+from ..core.events import ArgumentsDelta, Content, Event
+from ..wire.deltas import Piece, gather, new_call_id
 from .compat import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 
 
@@ -86,22 +85,13 @@ def message(events: Sequence[Event]) -> DeltaMessage | None:
         if type(event) is ArgumentsDelta:
             return delta("", [arguments_delta(event.index, event.text)])
         return content_delta(event.text) if type(event) is Content else None
-    content: list[str] = []
-    names: dict[int, str] = {}
-    arguments: dict[int, list[str]] = {}
-    for event in events:
-        if type(event) is ArgumentsDelta:
-            arguments.setdefault(event.index, []).append(event.text)
-        elif type(event) is Content:
-            content.append(event.text)
-        elif type(event) is CallStart:
-            names[event.index] = event.name
-    calls = [
-        first_delta(index, f"chatcmpl-tool-{uuid4().hex}", names[index], "".join(pieces))
-        if index in names
-        else arguments_delta(index, "".join(pieces))
-        for index, pieces in arguments.items()
-    ]
-    if calls:
-        return delta("".join(content), calls)
-    return content_delta("".join(content)) if content else None
+    content, pieces = gather(events)
+    if pieces:
+        return delta(content, list(map(_call, pieces)))
+    return content_delta(content) if content else None
+
+
+def _call(piece: Piece) -> DeltaToolCall:
+    if piece.name is None:
+        return arguments_delta(piece.index, piece.arguments)
+    return first_delta(piece.index, new_call_id(), piece.name, piece.arguments)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import uuid4
 
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.reasoning import ReasoningSplitter
 from ..core.sentinels import PlainText, markup
 from ..core.stream import ToolCall
+from ..wire.deltas import as_dict, gather
 from .chat import CHUNK_HEAD, empty, read_choices
 from .errors import ProxyError, UpstreamError
 from .request import Request, bare_call, new_machine
@@ -107,42 +107,32 @@ class ChoiceReader:
 
     def _delta(self, reasoning: str, events: Sequence[Event]) -> dict[str, Any]:
         delta: dict[str, Any] = {"reasoning_content": reasoning} if reasoning else {}
-        content: list[str] = []
-        calls: dict[int, dict[str, Any]] = {}
         for event in events:
-            if isinstance(event, ArgumentsDelta):
-                if self._whole:
-                    self._arguments.append(event.text)
-                call = calls.get(event.index)
-                if call is None:
-                    calls[event.index] = {"index": event.index, "function": {"arguments": event.text}}
-                else:
-                    call["function"]["arguments"] += event.text
-            elif isinstance(event, Content):
-                content.append(event.text)
-            elif isinstance(event, CallStart):
-                if self._foreign:
-                    raise self._mixed()
-                self._verifier.start(event.name)
-                self.started += 1
-                self._name = event.name
-                self._arguments.clear()
-                calls[event.index] = {
-                    "index": event.index,
-                    "id": f"chatcmpl-tool-{uuid4().hex}",
-                    "type": "function",
-                    "function": {"name": event.name, "arguments": ""},
-                }
-            elif isinstance(event, CallEnd):
-                self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
-                self.completed += 1
+            self._watch(event)
+        content, pieces = gather(events)
         if content:
-            text = delta["content"] = "".join(content)
+            delta["content"] = content
             if len(self._head) < _HEAD:
-                self._head += text[:_HEAD]
-        if calls:
-            delta["tool_calls"] = list(calls.values())
+                self._head += content[:_HEAD]
+        if pieces:
+            delta["tool_calls"] = list(map(as_dict, pieces))
         return delta
+
+    def _watch(self, event: Event) -> None:
+        """Check an event before anything of its batch is sent."""
+        if isinstance(event, ArgumentsDelta):
+            if self._whole:
+                self._arguments.append(event.text)
+        elif isinstance(event, CallStart):
+            if self._foreign:
+                raise self._mixed()
+            self._verifier.start(event.name)
+            self.started += 1
+            self._name = event.name
+            self._arguments.clear()
+        elif isinstance(event, CallEnd):
+            self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
+            self.completed += 1
 
     def _look_for_bare_call(self) -> None:
         if bare_call(self._request).search(self._head):
@@ -164,7 +154,7 @@ class ChunkTranslator:
         self._request = request
         self._settings = settings
         self._readers: dict[int, ChoiceReader] = {}
-        self._head: dict[str, Any] = {}  # what every chunk says, for those of our own
+        self._last: dict[str, Any] = {}  # a chunk of the upstream's, for the head of those of our own
         self._late: list[dict[str, Any]] = []  # usage that came before the end of the choices
 
     @property
@@ -184,11 +174,10 @@ class ChunkTranslator:
         """
         if chunk.get("error") or chunk.get("object") == "error":
             raise UpstreamError(chunk)
-        head = {key: value for key, value in chunk.items() if key in CHUNK_HEAD}
-        self._head = head or self._head
         choices = read_choices(chunk, "delta")
         if not choices:
             return self._without_choices(chunk)
+        self._last = chunk
         now: list[dict[str, Any]] = []
         ends: list[dict[str, Any]] = []
         for choice in choices:
@@ -215,7 +204,7 @@ class ChunkTranslator:
                     end["logprobs"] = None
                 ends.append({**end, "delta": {}, "finish_reason": reason})
         if now and ends:
-            return [{**head, "choices": now}, {**chunk, "choices": ends}]
+            return [{**_head(chunk), "choices": now}, {**chunk, "choices": ends}]
         if now or ends:
             return [{**chunk, "choices": now or ends}]
         if all(empty(value) for key, value in chunk.items() if key not in CHUNK_HEAD and key != "choices"):
@@ -239,7 +228,7 @@ class ChunkTranslator:
                 delta, reason = reader.finish(None)
                 choices = [{"index": index, "delta": delta, "finish_reason": None}] if delta else []
                 choices.append({"index": index, "delta": {}, "finish_reason": reason})
-                out += [{**self._head, "choices": [choice]} for choice in choices]
+                out += [{**_head(self._last), "choices": [choice]} for choice in choices]
         late, self._late = self._late, []
         return out + late
 
@@ -276,6 +265,11 @@ class ChunkTranslator:
         if "role" in delta and read and "content" not in parts and "content" in said:
             delta["content"] = None if parts or text is None else ""
         return _joined(delta, parts), reason
+
+
+def _head(chunk: dict[str, Any]) -> dict[str, Any]:
+    """What every chunk of a stream says."""
+    return {key: value for key, value in chunk.items() if key in CHUNK_HEAD}
 
 
 def _without(fields: dict[str, Any], keys: set[str]) -> dict[str, Any]:

@@ -51,7 +51,8 @@ class SSEvent:
     @property
     def done(self) -> bool:
         """Whether this is the mark that ends an OpenAI stream; some servers write a blank after it."""
-        return self.data.strip() == "[DONE]" and not self.comment
+        # The length first (6 characters and room for blanks): stripping copies, and nearly all events are long.
+        return len(self.data) < 64 and self.data.strip() == "[DONE]" and not self.comment
 
 
 class SSEDecoder:

@@ -131,7 +131,8 @@ def test_the_clients_key_is_shown_to_who_asks_for_one() -> None:
     assert seen == ["", "", "Bearer k", "Bearer k"] and answer["choices"][0]["message"]["tool_calls"]
 
 
-def test_an_explicit_mode_depends_on_no_answer() -> None:
+def test_an_explicit_mode_depends_on_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lfm2_fixed.proxy.upstream._DETECTION_TIMEOUT", 3600)  # far more than the client waits
     upstream = Scripted(kind="vllm")
     upstream.says = {path: (503, {}) for path in ("/props", "/version")}
     with pair(upstream, mode="buffer") as proxy:
@@ -142,9 +143,7 @@ def test_an_explicit_mode_depends_on_no_answer() -> None:
         assert asked["skip_special_tokens"] is False and asked["reasoning_format"] == "none"
     upstream.thinks = 3600
     with pair(upstream, mode="parse") as proxy:
-        begin = time.monotonic()
         assert proxy.merged(CALL)[0]["calls"] == LS
-        assert time.monotonic() - begin < 15  # not the time that a question may take
 
 
 def test_markers_in_a_buffered_reply_are_read_and_logged_once(
