@@ -252,7 +252,8 @@ class Listed(Fractions):
         ]
         if not chosen:
             return None
-        return f'{unquoted(rules, own(("words", tuple(chosen)), lambda work: one_of(work, chosen)), "")} "0"{{0,{FRACTION - 8}}}'
+        words = own(("words", tuple(chosen)), lambda work: one_of(work, chosen))
+        return f'{unquoted(rules, words, "")} "0"{{0,{FRACTION - 8}}}'
 
 
 def _at_least(a: str, b: str) -> bool:
