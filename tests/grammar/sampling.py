@@ -6,12 +6,14 @@ import random
 import string
 import uuid
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from lfm2_fixed.grammar.schema import resolve
 
 _TEXTS = [
-    "", "main", "src/app.py", "it's a \"test\"", "line one\nline two\n", "a < b | c", "한국어 하하", "C:\\Users\\x", "日本 😀",
+    "", "main", "src/app.py", "it's a \"test\"", "line one\nline two\n", "a < b | c", "한국어 하하", "C:\\Users\\x",
+    "日本 😀",
     "SELECT * FROM t WHERE a = 'x';", "if (a <= b) {\n\treturn `x`;\n}", "x" * 90, "é", "#tag", "{\"a\": [1]}", "100%",
 ]  # fmt: skip
 _FORMATS = {
@@ -30,6 +32,18 @@ _PATTERNS = {
     "([A-Za-z0-9][-A-Za-z0-9_./]*)?": ["app=web", ""],
     "^[a-z][a-z0-9.-]{0,30}$": ["app", "app.kubernetes.io-name"],
 }
+
+
+def validator(schema: Any) -> Any:
+    """A validator of ``schema`` that reads ``multipleOf`` in decimals (jsonschema's own divides floats: 0.15 is no
+    multiple of 0.05 there)."""
+    import jsonschema
+
+    def multiple_of(validator: Any, step: Any, instance: Any, schema: Any) -> Any:
+        if validator.is_type(instance, "number") and Decimal(repr(instance)) % Decimal(repr(step)):
+            yield jsonschema.ValidationError(f"{instance} is no multiple of {step}")
+
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"multipleOf": multiple_of})(schema)
 
 
 def sample(schema: Any, chance: random.Random, root: Any, depth: int = 0) -> Any:
