@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .dfa import one_of
 from .rules import Rules, literal
 from .strings import unquoted
-from .work import Work
+from .work import own
 
 WHOLE = 20
 """Digits before the point, unless a limit needs more: those of a 64-bit integer.  (Floats of more than 17 digits
@@ -236,8 +236,7 @@ class _Decimals:
 class Listed(Fractions):
     """Multiples of 0.5, 0.25, 0.05 …: fractions that are listed."""
 
-    def __init__(self, work: Work, fractions: list[str]) -> None:
-        self._work = work
+    def __init__(self, fractions: list[str]) -> None:
         self._fractions = [fraction or "0" for fraction in fractions]
 
     def any(self, rules: Rules, *, needed: bool) -> str:
@@ -253,7 +252,8 @@ class Listed(Fractions):
         ]
         if not chosen:
             return None
-        return f'{unquoted(rules, one_of(self._work, chosen), "")} "0"{{0,{FRACTION - 8}}}'
+        words = own(("words", tuple(chosen)), lambda work: one_of(work, chosen))
+        return f'{unquoted(rules, words, "")} "0"{{0,{FRACTION - 8}}}'
 
 
 def _at_least(a: str, b: str) -> bool:

@@ -69,7 +69,7 @@ def _string(value: str, schema: Mapping[str, Any], work: Work) -> bool:
         if "pattern" in schema and not patterns.search(work, schema["pattern"]).accepts(value):
             return False
         known = FORMATS.get(schema.get("format", ""))
-        return known is None or patterns.match(work, known).accepts(value)
+        return known is None or patterns.match(known).accepts(value)
     except (NotRegular, TooLarge):
         return True
 

@@ -345,7 +345,7 @@ class Writer:
             return [f'{rules.one_of(*string(rules, names))} ":" " "? {value}']
         found: list[str] = []
         try:
-            plain = patterns.match(work, NAME)
+            plain = patterns.match(NAME)
             written, others = automata.both(work, names, plain), automata.but_not(work, names, plain)
         except TooLarge:
             written, others = automata.NOTHING, names

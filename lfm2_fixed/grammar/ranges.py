@@ -34,6 +34,8 @@ _WRITTEN_OUT = Decimal(10**40)
 """Numbers beyond this are written with an exponent only, unless they have to be integers."""
 _LARGEST = 1.7976931348623157e308
 """The largest float; a limit from here on is none."""
+_OVERDRAFT = 60_000
+"""Steps that limits may take when automata have taken all: they are cheap, and must not pay for a hostile pattern."""
 _STEPS_OF_A_RULE = 8
 """What writing one takes, in steps."""
 _LISTED = 300
@@ -105,7 +107,7 @@ def _at_most(number: Number, bound: Exact, is_open: bool) -> None:
 def write(number: Number, here: Here, *, integer: bool) -> str | None:
     """The rule for a number; None if none is left."""
     low, high = number.low, number.high
-    if here.work.left <= 0 and (low is not None or high is not None):
+    if here.work.left <= -_OVERDRAFT and (low is not None or high is not None):
         here.relax("minimum/maximum")
         low = high = None
     size = here.rules.size
@@ -136,7 +138,7 @@ def _within(number: Number, low: Exact | None, high: Exact | None, here: Here, *
         return _signed(here, least, most, NoFractions())
     fractions = Fractions()
     if step is not None:
-        stepped = _fractions(here.work, step)
+        stepped = _fractions(step)
         if stepped is None:
             here.relax("multipleOf")
         fractions, step = (Fractions(), None) if stepped is None else (stepped, step)
@@ -230,7 +232,7 @@ def _common(steps: list[Fraction]) -> Fraction | None:
     return found
 
 
-def _fractions(work: Work, step: Fraction) -> Fractions | None:
+def _fractions(step: Fraction) -> Fractions | None:
     """The fractions of the multiples of ``step``, if 1 is such a multiple; else None (it would need an automaton of
     whole and fractional digits together)."""
     if step.numerator != 1 or step.denominator > _LARGEST_STEP:
@@ -241,7 +243,7 @@ def _fractions(work: Work, step: Fraction) -> Fractions | None:
     texts = [f"{Decimal(n) / Decimal(step.denominator):f}" for n in range(step.denominator)]
     if any(len(text) > FRACTION - 8 for text in texts):
         return None  # a third has no decimal form
-    return Listed(work, [text.partition(".")[2].rstrip("0") for text in texts])
+    return Listed([text.partition(".")[2].rstrip("0") for text in texts])
 
 
 def _multiples_between(here: Here, step: int, low: int | None, high: int | None) -> str | None:

@@ -76,7 +76,7 @@ class Text:
 def _automaton(work: Work, keyword: str, pattern: str) -> tuple[Dfa, bool]:
     """The automaton of a pattern or a format, and whether it is all of it."""
     if keyword == "format":
-        return patterns.match(work, pattern), True
+        return patterns.match(pattern), True
     try:
         return patterns.search(work, pattern), True
     except TooLarge:

@@ -26,7 +26,7 @@ from .rules import SEPARATOR, Rules, literal
 from .schema import SchemaError
 from .strings import unquoted
 from .values import Values
-from .work import REQUEST_STEPS, Work
+from .work import REQUEST_STEPS, TooLarge, Work
 
 __all__ = ["Function", "SchemaError", "functions", "structural_tag"]
 
@@ -229,7 +229,11 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool, max_
         values = Values(rules, work, schema, report, max_chars=max_chars)
         if not schema:
             return rules.one_of('")"')
-        found = values.arguments()
+        try:
+            found = values.arguments()
+        except TooLarge:
+            report("", "the whole schema, which takes too much work")
+            return _free_arguments(rules, work, schema, report, max_chars=max_chars)
         if found is not None:
             return found
         if not values.describes_object():
@@ -241,7 +245,7 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool, max_
 def _free_arguments(rules: Rules, work: Work, schema: Any, report: Any, *, max_chars: bool) -> str:
     """Any literals as arguments, by any names."""
     anything = Values(rules, work, {}, report, max_chars=max_chars).anything()
-    plain = patterns.match(work, NAME)
+    plain = patterns.match(NAME)
     names = [unquoted(rules, plain, "=")]
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if isinstance(properties, Mapping):

@@ -25,7 +25,7 @@ from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
 from .rules import SEPARATOR, Rules, literal
 from .schema import MAX_DEPTH, Schema, canonical, types_of
-from .work import TooLarge, Work
+from .work import TooLarge, Work, own
 
 __all__ = ["Values"]
 
@@ -75,6 +75,9 @@ class Values:
                 else:
                     branches = conjunctions(schemas, self._root, here)
                     alternatives = [text for parts in branches for text in self._branch(parts, here)]
+            except TooLarge:  # every keyword gives up for itself; this is for one that forgot to
+                here.relax("what takes too much work")
+                alternatives = [self.anything()]
             finally:
                 self._depth -= 1
             if not alternatives:
@@ -98,8 +101,8 @@ class Values:
             value = self.anything()
             items, _ = rules.reserve("items of anything")
             members, _ = rules.reserve("members of anything")
-            work = self._here.work
-            keys = rules.one_of(*strings.string(rules, automata.of_length(work, ALL, 1, None)))
+            names = own("names", lambda work: automata.of_length(work, ALL, 1, None))
+            keys = rules.one_of(*strings.string(rules, names))
             member = f'{keys} ":" " "? {value}'
             rules.define(items, ['"]"', f"{SEPARATOR} {value} {items}"])
             rules.define(members, ['"}"', f"{SEPARATOR} {member} {members}"])
@@ -197,7 +200,11 @@ class Values:
                 names = found
                 continue
             listed = [names.listed, found.listed]
-            both = automata.both(here.work, names.dfa, found.dfa)
+            try:
+                both = automata.both(here.work, names.dfa, found.dfa)
+            except TooLarge:
+                here.relax("propertyNames")
+                continue
             known_names = next((one for one in listed if one is not None), None)
             names = objects.Names(both, known_names and [name for name in known_names if both.accepts(name)])
         return names

@@ -19,6 +19,8 @@ KEYWORD_STEPS = 30_000
 """What one keyword may take: 15 to 30 ms.  Patterns of real schemas take below 3,000."""
 REQUEST_STEPS = 100_000
 """What all keywords of one request may take together: 50 to 130 ms, which leaves as much for writing the rules."""
+_OWN_STEPS = 200_000
+"""What an automaton of our own may take; the largest, of IPv6 addresses, takes 65,000."""
 _REMEMBERED = 2048
 """Results kept for the whole process; the oldest goes first."""
 
@@ -57,10 +59,11 @@ class Work:
         self.taken += steps
         self.left -= steps
 
-    def once(self, key: Hashable, make: Callable[[Work], T], steps: int = KEYWORD_STEPS) -> T:
+    def once(self, key: Hashable, make: Callable[[Work], T]) -> T:
         """What ``make`` returns or raises, remembered under ``key`` for the whole process.
 
-        It gets ``steps`` of its own, whatever is left of these; so a result does not depend on what came before.
+        It gets ``KEYWORD_STEPS`` of its own, whatever is left of these; so a result does not depend on what came
+        before.
         What it took is charged here once, also if the result was remembered: what a request may take does not
         depend on the requests before it.
         """
@@ -69,7 +72,7 @@ class Work:
         if key in _memory:
             result, taken = _memory[key]
         else:
-            inner = Work(steps)
+            inner = Work(KEYWORD_STEPS)
             try:
                 result = make(inner)
             except (NotRegular, TooLarge) as error:
@@ -84,6 +87,18 @@ class Work:
         if isinstance(result, Exception):
             raise result
         return result  # type: ignore[no-any-return]
+
+
+def own(key: Hashable, make: Callable[[Work], T]) -> T:
+    """What ``make`` returns, remembered: for automata of our own (formats, names), which are known not to be large.
+
+    They are never refused and charged to nobody; each is built once in the process.
+    """
+    if key not in _memory:
+        while len(_memory) >= _REMEMBERED:
+            _memory.pop(next(iter(_memory)), None)
+        _memory[key] = (make(Work(_OWN_STEPS)), 0)
+    return _memory[key][0]  # type: ignore[no-any-return]
 
 
 def forget() -> None:

@@ -1,0 +1,167 @@
+"""What building a grammar may take, counted in steps; what does not fit is left out, alone, and reported."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
+
+from lfm2_fixed.grammar import patterns, regex, work
+from lfm2_fixed.grammar.rules import Rules
+from lfm2_fixed.grammar.values import Values
+from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, TooLarge, Work
+
+WRITTEN = 60_000
+"""Steps for the rules of the largest schema here, over what keywords may take."""
+
+
+def build(properties: dict[str, Any]) -> tuple[int, int, set[tuple[str, str]]]:
+    """Steps taken, characters of the grammar, and what was relaxed."""
+    work.forget()
+    relaxed: set[tuple[str, str]] = set()
+    rules, budget = Rules(), Work(REQUEST_STEPS)
+    schema = {"type": "object", "properties": properties}
+    values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)), max_chars=True)
+    text = rules.text(str(values.arguments()))
+    assert budget.taken > 0, "nothing was counted"
+    return budget.taken, len(text), relaxed
+
+
+CODES = [f"{a}{b}{c}" for a in "ABCDE" for b in "EFGH" for c in "XYZ"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "steps"),
+    [
+        # A class with a count is no automaton, whatever the count.
+        ({"type": "string", "pattern": "^.{1,500}$"}, 200),
+        ({"type": "string", "pattern": r"^[\s\S]{0,1000}$"}, 200),
+        ({"type": "string", "pattern": "^[a-z ]{1,255}$"}, 200),
+        ({"type": "string", "pattern": "^[a-z0-9-]+$", "minLength": 3, "maxLength": 63}, 400),
+        ({"type": "string", "pattern": f"({'|'.join(CODES)})"}, 12_000),
+        ({"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"}, 15_000),
+        ({"type": "string", "format": "email"}, 8_000),
+        ({"type": "integer", "minimum": 1, "maximum": 100}, 400),
+        ({"type": "number", "minimum": -90.123456, "maximum": 90.654321}, 2_000),
+    ],
+)
+def test_what_real_schemas_ask_for_is_cheap(schema: Any, steps: int) -> None:
+    taken, _, relaxed = build({"x": schema})
+    assert taken <= steps
+    assert not relaxed
+
+
+HOSTILE = {
+    "exponential": {"type": "string", "pattern": "(a|b)*a(a|b){14}"},
+    "nested counts": {"type": "string", "pattern": "^((a{1,100}b?){1,100}){1,100}$"},
+    "two counts": {"type": "string", "pattern": "^[a-z]{1,250}/[a-z0-9]{1,250}$"},
+    "product": {"type": "string", "allOf": [{"pattern": f"({chr(97 + n)}x|y)+{chr(97 + n)}"} for n in range(12)]},
+    "union of products": {"anyOf": [{"type": "string", "pattern": f"^(a{n}|b)*c{{1,{n}}}"} for n in range(60)]},
+    "unions beside each other": {
+        "allOf": [
+            {"anyOf": [{"type": "object", "properties": {f"k{n}{m}": {"type": "integer"}}} for m in range(30)]}
+            for n in range(3)
+        ]
+    },
+    "long names beside others": {
+        "type": "object",
+        "properties": {f"a_very_long_property_name_{n}": {"type": "string"} for n in range(80)},
+        "additionalProperties": True,
+        "patternProperties": {f"^{chr(97 + n)}.*{n}$": {"type": "integer"} for n in range(12)},
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_schema_takes_more_than_its_budget(name: str) -> None:
+    taken, size, relaxed = build({"x": HOSTILE[name], "y": {"type": "integer", "maximum": 3}})
+    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + WRITTEN
+    assert size < 500_000
+    assert {place.partition(".")[0] for place, _ in relaxed} <= {"x"}
+    # The second time everything is remembered, failures as well, and costs the request the same.
+    assert name not in ("exponential", "nested counts", "product") or relaxed
+
+
+def test_many_keywords_share_one_budget() -> None:
+    properties = {f"p{n}": {"type": "string", "pattern": f"^[a-z]{{1,40}}-{n}.{{0,30}}$"} for n in range(300)}
+    taken, _, relaxed = build(properties)
+    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + WRITTEN
+    assert 0 < len(relaxed) < 300
+    ranges = {f"p{n}": {"type": "number", "minimum": n * 1.37, "maximum": 1000 + n * 3.1} for n in range(2000)}
+    taken, _, relaxed = build(ranges)
+    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + 2 * WRITTEN
+    assert {word for _, word in relaxed} == {"minimum/maximum"}
+
+
+def test_steps_are_linear() -> None:
+    """Twice the parameters, at most a little more than twice the work."""
+    for make in (
+        lambda n: {"type": "string"},
+        lambda n: {"type": "string", "maxLength": 100 + n},
+        lambda n: {"type": "integer", "minimum": n},
+        lambda n: {"enum": [f"v{n}", f"w{n}"]},
+    ):
+        small, small_size, _ = build({f"p{n}": make(n) for n in range(100)})
+        large, large_size, _ = build({f"p{n}": make(n) for n in range(200)})
+        assert large < 2.3 * small
+        assert large_size < 2.3 * small_size
+
+
+def test_results_and_failures_are_remembered() -> None:
+    work.forget()
+    calls: list[str] = []
+
+    def fails(inner: Work) -> int:
+        calls.append("fails")
+        inner.spend(KEYWORD_STEPS + 1)
+        return 1
+
+    def works(inner: Work) -> int:
+        calls.append("works")
+        inner.spend(10)
+        return 2
+
+    for _ in range(2):
+        budget = Work(10**6)
+        with pytest.raises(TooLarge):
+            budget.once("a", fails)
+        assert budget.once("b", works) == 2
+        assert budget.once("b", works) == 2
+        assert budget.taken == KEYWORD_STEPS + 10
+    assert calls == ["fails", "works"]
+
+
+def test_a_spent_budget_does_no_more_work() -> None:
+    budget = Work(5)
+    budget.charge(5)
+    with pytest.raises(TooLarge):
+        budget.once("c", lambda inner: pytest.fail("it was made all the same"))
+
+
+def test_counts_that_are_too_large_are_loosened_and_the_pattern_stays() -> None:
+    budget = Work(10**6)
+    pattern = "^[a-z]{1,250}/[a-z0-9]{2,250}$"
+    with pytest.raises(TooLarge):
+        patterns.search(budget, pattern)
+    loose = patterns.search_loosely(budget, pattern)
+    assert loose.accepts("a/b1")
+    assert loose.accepts("a" * 300 + "/12")
+    assert not loose.accepts("a/b")
+    assert not loose.accepts("A/bb")
+    assert regex.run(regex.read("^[a-z]{1,250}$")) == regex.Run(((97, 122),), 1, 250)
+
+
+def test_relaxed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    from .support import accepts, compiled, tag_for, tool
+
+    properties = {"x": HOSTILE["exponential"], "y": {"type": "integer", "maximum": 3}}
+    with caplog.at_level(logging.WARNING, "lfm2_fixed.grammar"):
+        grammar = compiled(tag_for([tool({"type": "object", "properties": properties}, "budget")]))
+    assert ["pattern" in record.getMessage() for record in caplog.records] == [True]
+    start, end = "<|tool_call_start|>", "<|tool_call_end|>"
+    assert accepts(grammar, f'{start}[budget(x="anything", y=3)]{end}')
+    assert not accepts(grammar, f"{start}[budget(x=1, y=3)]{end}")
+    assert not accepts(grammar, f"{start}[budget(y=4)]{end}")
