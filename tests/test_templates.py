@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,8 +120,8 @@ def written(value: Any, escape: bool) -> str:
     return str(value)
 
 
-def example(seed: int, escape: bool) -> Example:
-    """One turn of one to three calls. Unescaped, a backslash in a value would be read as an escape: none there."""
+def example(seed: int, escape: bool, backslashes: bool = True) -> Example:
+    """One turn of one to three calls."""
     rng = random.Random(seed)
     calls, sources = [], []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
@@ -128,7 +129,7 @@ def example(seed: int, escape: bool) -> Example:
         arguments = {
             parameter: rng.choice(values) for parameter, values in FUNCTIONS[name].items() if rng.random() < 0.8
         }
-        if not escape:
+        if not backslashes:
             arguments = {
                 key: value.replace("\\", "/") if isinstance(value, str) else value for key, value in arguments.items()
             }
@@ -147,16 +148,30 @@ def test_escaped_is_exact(tools: dict[str, list[str]] | None) -> None:
         assert stream(pieces, "lfm2", tools).completed == (turn.calls, ""), turn.text
 
 
+_ESCAPE = re.compile(r"\\[\\abfnrtv0-7xuUN]")
+
+
+def reads_as_escape(value: Any) -> bool:
+    """Whether the contract decodes a backslash that this writer meant as one (4, raw literals).
+
+    That is one before the quote (it stays that quote), or a known escape on the first line: a raw newline is what
+    shows that the writer escapes nothing.
+    """
+    return isinstance(value, str) and ("\\'" in value or _ESCAPE.search(value.split("\n")[0]) is not None)
+
+
+@pytest.mark.parametrize("backslashes", [False, True], ids=["slashes", "backslashes"])
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["declared", "undeclared"])
-def test_unescaped(tools: dict[str, list[str]] | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unescaped(tools: dict[str, list[str]] | None, backslashes: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Templates that do not escape: exact or given back, never wrong but where Python reads the call otherwise.
 
-    Without declared tools `', name=` inside a string ends it, as nothing says that the name is none.
+    Without declared tools `', name=` inside a string ends it, as nothing says that the name is none.  With backslashes
+    a call is wrong, too, where the contract reads one of them as an escape, and nowhere else.
     """
-    counts = dict.fromkeys(("exact", "given back", "read as Python reads it", "wrong"), 0)
+    counts = dict.fromkeys(("exact", "given back", "read as Python reads it", "wrong by an escape", "wrong"), 0)
     wrong: list[tuple[str, str, str]] = []
     for seed in range(COUNT if tools else COUNT // 3):
-        turn = example(seed, escape=False)
+        turn = example(seed, escape=False, backslashes=backslashes)
         calls, content = whole(turn.text, "lfm2", tools)
         assert stream(random_cut(turn.text, random.Random(seed)), "lfm2", tools).completed == (calls, content)
         got = dict.fromkeys(calls)
@@ -170,15 +185,18 @@ def test_unescaped(tools: dict[str, list[str]] | None, capsys: pytest.CaptureFix
                 counts["given back"] += 1
             elif read(f"[{source}]", tools) is not None:
                 counts["read as Python reads it"] += 1
+            elif any(map(reads_as_escape, json.loads(call[1]).values())):
+                counts["wrong by an escape"] += 1
             else:
                 counts["wrong"] += 1
                 wrong += [(source, *call) for call in invented]
     total = sum(counts.values())
     with capsys.disabled():
         rates = ", ".join(f"{count / total:.2%} {what}" for what, count in counts.items())
-        print(f"\nunescaped, {'declared' if tools else 'undeclared'} tools, {total} calls: {rates}")
+        kind = f"{'back' if backslashes else ''}slashes"
+        print(f"\nunescaped, {kind}, {'declared' if tools else 'undeclared'} tools, {total} calls: {rates}")
     if tools:
         assert not wrong, wrong[:3]
-        assert counts["exact"] / total > 0.99
+        assert counts["exact"] / total > (0.9 if backslashes else 0.99)
     else:
-        assert counts["exact"] / total > 0.93
+        assert counts["exact"] / total > (0.85 if backslashes else 0.93)
