@@ -190,14 +190,19 @@ def test_the_counters_count() -> None:
         assert min(steps_of_each(["x", "y"], after=head)) > 0
 
 
-def assert_linear(case: Case, step: int, size: int) -> None:
+PATTERN_BOUND = 400
+"""The same for patterns: the worst known (`','` in deltas of one character) takes 360, as each of its quotes closes,
+or does not, or is a slip of punctuation, which asks what the line goes on with."""
+
+
+def assert_linear(case: Case, step: int, size: int, bound: int = STEP_BOUND) -> None:
     """Steps a character stay the same as the text grows, and are few, in deltas of ``step`` characters (0: in one).
 
     Linear work has the same slope twice.  A quadratic part of 4 % at the first size exceeds the bound.
     """
     first, second = growth(lambda text: count_steps(cut(text, step), case.dialect, case.tools), case, size)
     assert second <= 1.15 * max(first, 0) + 1, (case, step, first, second)
-    assert second <= STEP_BOUND, (case, step, second)
+    assert second <= bound, (case, step, second)
 
 
 @pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
@@ -223,9 +228,9 @@ HOSTILE = [
 def test_steps_of_patterns_in_an_open_string() -> None:
     """The quote rule over every pattern: never closing, where the text is read again at its end, and closing."""
     for unit in HOSTILE:
-        assert_linear(Case(ARGUMENT, unit, E), step=2, size=96)
+        assert_linear(Case(ARGUMENT, unit, E), step=2, size=96, bound=PATTERN_BOUND)
         for tail in (E, "')]" + E):
-            assert_linear(Case(ARGUMENT, unit, tail), step=0, size=200)
+            assert_linear(Case(ARGUMENT, unit, tail), step=0, size=200, bound=PATTERN_BOUND)
 
 
 BODIES = [
@@ -320,12 +325,12 @@ def test_bytes_of_patterns(head: str) -> None:
 
 
 @pytest.mark.parametrize("head, tools", [(ARGUMENT, None), ("", None), (VALUE + "[", None), (S + "[", TOOLS)])
-def test_a_delta_costs_the_same_after_a_megabyte(head: str, tools: object) -> None:
-    """The very same steps after 4 KB and after 1 MB of a string, of prose, of a list, of calls."""
+def test_a_delta_costs_the_same_after_a_long_text(head: str, tools: object) -> None:
+    """The very same steps after 4 KB and after 256 KB of a string, of prose, of a list, of calls."""
     unit = {ARGUMENT: "text ", "": "text ", VALUE + "[": "'x', 12, ", S + "[": "f(a='x', b=12), "}[head]
     deltas = cut(unit * 20, 4)
     early, late = (
-        steps_of_each(deltas, tools=tools, after=head + unit * (size // len(unit))) for size in (4096, 1 << 20)
+        steps_of_each(deltas, tools=tools, after=head + unit * (size // len(unit))) for size in (4096, 1 << 18)
     )
     assert early == late
 
@@ -345,19 +350,29 @@ def test_streams_are_small() -> None:
     assert used < 1000 * 8_000, used
 
 
+@settings(max_examples=max(20, settings().max_examples // 100))
+@given(st.text('abc ,.:=()[]{}"1', min_size=20, max_size=20))
+def test_a_drawn_delta_costs_late_what_it_costs_early(unit: str) -> None:
+    """In a long argument, whatever its text."""
+    early, late = (steps_of_each([unit] * 5, after=ARGUMENT + unit * count) for count in (5, 400))
+    assert early == late
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 @pytest.mark.parametrize("answer", ["prose", "blocks", "calls-malformed"])
-def test_nothing_grows_with_the_answer(answer: str) -> None:
+def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
     """What a stream keeps after 200 KB outside an open block is what it keeps after 10 KB."""
     unit = {
         "prose": "A word. ",
         "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
         "calls-malformed": S + "[f(a=foo()), g(b=[1, 2])]" + E + " then ",
     }[answer]
+    unit = unit.replace(S, dialect.start).replace(E, dialect.ends[0])
     kept = []
     for size in (10_000, 200_000):
         tracemalloc.start()
         try:
-            stream = PythonicStream()
+            stream = PythonicStream(dialect.name)
             for _ in range(size // len(unit)):
                 stream.feed(unit)
             gc.collect()
