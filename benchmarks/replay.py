@@ -53,7 +53,7 @@ def main() -> None:
         begin = time.process_time()
         found = cut_everywhere(data)
         spent = time.process_time() - begin
-        assert not found.disagreements and found.offsets == len(data)
+        assert found.offsets == len(data)
         print(
             f"{kind:20} {len(data) / 1e6:5.1f} MB, {events:6,} events, {found.kinds:6,} kinds of cut: "
             f"read once {once:5.2f} s, cut everywhere {spent:5.2f} s ({spent / once:5.1f} times)",

@@ -15,6 +15,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from lfm2_fixed.core.dialects import DIALECTS
+
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 PYTHON_START, PYTHON_END = "<|python_start|>", "<|python_end|>"
 
@@ -549,7 +551,21 @@ class QuoteWriter:
 # ------------------------------------------------------------------ hypothesis strategies
 
 seeds = st.integers(0, 2**48)
-dialects = st.sampled_from(["lfm2", "lfm2", "llama4"])
+dialects = st.sampled_from(["lfm2", *DIALECTS])
+
+
+def kin(dialect: str) -> str:
+    """The dialect, of the two that the writers here know, whose rules it shares."""
+    return "llama4" if DIALECTS[dialect].bare_lists else "lfm2"
+
+
+def translated(dialect: str, text: str) -> str:
+    """A text of its kin with its own markers."""
+    row, known = DIALECTS[dialect], DIALECTS[kin(dialect)]
+    ends = [row.ends[min(number, len(row.ends) - 1)] for number in range(len(known.ends))]
+    for theirs, own in zip(known.markers, (row.start, *ends)):
+        text = text.replace(theirs, own)
+    return text
 
 
 def from_seed(write: Callable[[random.Random], Any]) -> st.SearchStrategy[Any]:
@@ -600,7 +616,7 @@ def texts(dialect: str) -> st.SearchStrategy[str]:
 def any_input(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
     """A dialect, a text of any kind and tools or none."""
     dialect = draw(dialects)
-    return dialect, draw(texts(dialect)), typed(random.Random(draw(seeds)))
+    return dialect, translated(dialect, draw(texts(kin(dialect)))), typed(random.Random(draw(seeds)))
 
 
 @st.composite
@@ -608,7 +624,7 @@ def quote_turns(draw: st.DrawFn) -> tuple[str, str, dict[str, Any] | None]:
     """A dialect, a turn of strings that may or may not close, and tools or none."""
     rng = random.Random(draw(seeds))
     dialect = draw(dialects)
-    return dialect, QuoteWriter(rng, dialect).turn(), typed(rng)
+    return dialect, translated(dialect, QuoteWriter(rng, kin(dialect)).turn()), typed(rng)
 
 
 @st.composite

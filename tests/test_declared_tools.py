@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import E, S
 
 from lfm2_fixed import PythonicStream, parse
+from lfm2_fixed.core.dialects import DIALECTS
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
 
@@ -75,7 +76,7 @@ TOKENS = ["<|im_end|>", "<|pad|>", "</s>", "<pad>", "<|im_start|>", "<a>", "<a b
     st.lists(
         st.sampled_from([*TOKENS, "<", "<|", "|>", "a", " ", "\n", "[", "a>", "im_", "end|>", "</s", ">"]), max_size=12
     ),
-    st.sampled_from(["lfm2", "llama4"]),
+    st.sampled_from(sorted(DIALECTS)),
     st.integers(0, 2**32),
 )
 def test_special_tokens_never_reach_the_content(tokens: list[str], parts: list[str], dialect: str, seed: int) -> None:

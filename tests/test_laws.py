@@ -18,8 +18,6 @@ from strategies import (
     MALFORMED_VALUES,
     NAMES,
     PARAMETERS,
-    PYTHON_END,
-    PYTHON_START,
     WORDS,
     E,
     PythonWriter,
@@ -36,12 +34,14 @@ from strategies import (
     token_texts,
 )
 
+from lfm2_fixed.core.dialects import DIALECTS
+
 Input = tuple[str, str, "dict[str, Any] | None"]
 
 
 def in_block(dialect: str, text: str) -> str:
     """``text`` between the dialect's markers."""
-    return S + text + E if dialect == "lfm2" else PYTHON_START + text + PYTHON_END
+    return DIALECTS[dialect].start + text + DIALECTS[dialect].ends[0]
 
 
 def same(left: Turn, right: Turn) -> None:
@@ -99,7 +99,7 @@ def test_l2_stream_equals_whole(given_input: Input, seed: int) -> None:
 
 
 @pytest.mark.parametrize("turn", token_texts(), ids=[name for name, _ in token_texts()])
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_real_tokenisations(turn: tuple[str, list[str]], dialect: str) -> None:
     """Recorded tokens of a real tokenizer: the pieces as they are, joined in runs, whole and in characters."""
     pieces = turn[1]
@@ -150,15 +150,14 @@ def test_damaged_tokenisations(rng: random.Random, number: int, dialect: str) ->
 def compare_with_python(dialect: str, text: str, tools: Tools | None, seed: int) -> None:
     """The calls are what ``ast`` says they are, where it has an opinion."""
     expected = read(text, tools)
-    control = (E,) if dialect == "lfm2" else (PYTHON_END, "<|eom|>", "<|eot|>")
-    if expected is None or any(mark in text for mark in control):
+    row = DIALECTS[dialect]
+    if expected is None or any(mark in text for mark in row.ends):
         return
-    start = S if dialect == "lfm2" else PYTHON_START
-    for turn in (in_block(dialect, text), start + text):
+    for turn in (in_block(dialect, text), row.start + text):
         assert whole(turn, dialect, tools) == (expected, "")
         pieces = random_cut(turn, random.Random(seed))
         assert stream(pieces, dialect, tools).completed == (expected, "")
-    if dialect == "llama4" and expected and _certain(text):
+    if row.bare_lists and expected and _certain(text):
         assert stream(random_cut(text, random.Random(seed)), dialect, tools).completed == (expected, "")
 
 
@@ -341,7 +340,7 @@ def test_l4_prompt(seed: int) -> None:
             assert theirs.startswith(mine) or len(theirs) >= len(mine), (prompt.text[:position], sent, due)
 
 
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_l4_content_is_prompt(dialect: str) -> None:
     """Prose goes out with the delta that brought it; only a possible marker or blanks wait."""
     text = "The quick (brown) fox, 'jumps' over: {the} \"lazy\" dog = 1. Ünï 世界 < 5 <b> end"

@@ -26,16 +26,15 @@ class Difference:
     at: int = 0
 
 
-def difference(expected: Sequence[Call], got: Sequence[Call]) -> Difference | None:
-    """How ``got`` differs: in count, names, namespaces or values.
+def difference(expected: Sequence[Call], got: Sequence[Call], *, same_wire: bool = False) -> Difference | None:
+    """How ``got`` differs: in count, names or values.
 
-    Spacing and the order of keys are no difference; 3 and 3.0 are one.
+    Spacing and the order of keys are no difference; 3 and 3.0 are one.  ``same_wire``: both are answers of one server,
+    which give namespaces alike; what a model wrote or a client kept may have it in the name, or not at all.
     """
     for index, (one, other) in enumerate(zip(expected, got)):
-        if one.name != other.name:
-            return Difference(index, "another name", one.name, other.name)
-        if one.namespace and other.namespace and one.namespace != other.namespace:
-            return Difference(index, "another namespace", one.namespace, other.namespace)
+        if not _same_name(one, other, same_wire):
+            return Difference(index, "another name", _named(one), _named(other))
         if one.arguments == other.arguments:
             continue
         at = _first_difference(one.arguments, other.arguments)
@@ -52,6 +51,17 @@ def difference(expected: Sequence[Call], got: Sequence[Call]) -> Difference | No
         message = f"{counted(len(got))} in place of {len(expected)}"
         return Difference(index, message, _call(expected, index), _call(got, index))
     return None
+
+
+def _same_name(one: Call, other: Call, same_wire: bool) -> bool:
+    if one.name != other.name:
+        return not same_wire and _named(one) == _named(other)
+    return one.namespace == other.namespace or not (same_wire or (one.namespace and other.namespace))
+
+
+def _named(call: Call) -> str:
+    """The call's name as models are shown it."""
+    return f"{call.namespace}__{call.name}" if call.namespace else call.name
 
 
 def counted(calls: int) -> str:

@@ -7,7 +7,7 @@ other explanation.  What merely makes somebody likely is said so, and what may b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..gate.schemas import Tools, compiled_tools
@@ -57,7 +57,7 @@ def judge(reading: Reading, cuttings: Cuttings, cut: str | None, declared: Seque
     findings = from_transport(reading, cut, notes)
     broken = bool(findings)
     for choice, turn in reading.turns.items():
-        findings += _choice(choice, turn, tools, beside, notes, broken)
+        findings += _choice(choice, turn, tools, beside, notes, broken, bool(reading.bad_frames))
     if not any(reading.turns.values()) and beside.expected_calls is None and beside.raw is None:
         notes.append("No call was made. --expect-calls says how many there must be.")
     _whole_failed(beside, findings, notes)
@@ -93,7 +93,7 @@ def _summary(reading: Reading, findings: list[Finding], beside: Beside) -> str:
 
 
 def _choice(
-    choice: int, turn: Turn, tools: Tools, beside: Beside, notes: list[str], transport_broken: bool
+    choice: int, turn: Turn, tools: Tools, beside: Beside, notes: list[str], transport_broken: bool, holed: bool
 ) -> list[Finding]:
     whole = beside.whole.get(choice)
     models = model_turns(beside, tools) if choice == 0 else []
@@ -122,7 +122,9 @@ def _choice(
         notes.append(f"Choice {choice}: the server paused the turn (pause_turn): it goes on in the next answer.")
         issues = [issue for issue in issues if issue.code is not Code.INCOMPLETE]
     for issue in issues:
-        findings.append(from_issue(issue, choice, turn, agreed, model is not None, told is not None))
+        found = from_issue(issue, choice, turn, agreed, model is not None, told is not None)
+        # An event that was lost in the middle explains whatever is wrong with the rest.
+        findings.append(replace(found, fault=Fault.TRANSPORT, shown=False) if holed else found)
     findings += leaked(choice, turn, whole, model, tools) or swallowed(choice, turn, notes)
     _note_ending(choice, turn, notes)
     if whole is not None and agreed and not beside.sampled and whole.content.strip() != turn.content.strip():
@@ -157,7 +159,7 @@ def _differences(
     if by_chance:
         # Two samples: that they differ says nothing, and that they agree says that neither is wrong by itself.
         other = models or ([whole] if whole is not None else [])
-        differs = _nearest(other, turn)[1] if other else None
+        differs = _nearest(other, turn, same_wire=not models)[1] if other else None
         if differs is not None:
             notes.append(
                 f"The stream and the whole response differ ({differs.message}), but the request samples, so chance "
@@ -167,7 +169,7 @@ def _differences(
         return _whole_against_model(choice, whole, models), told
     if not models and whole is None:
         return [], None
-    told, differs = _nearest(models or [whole], turn)  # type: ignore[list-item]
+    told, differs = _nearest(models or [whole], turn, same_wire=not models)  # type: ignore[list-item]
     source = "what the model wrote" if models else "the whole response"
     if differs is not None:
         message = f"the stream says something else than {source}: {differs.message}"
@@ -180,14 +182,14 @@ def _differences(
 def _whole_against_model(choice: int, whole: Turn | None, models: list[Turn]) -> list[Finding]:
     if whole is None or not models:
         return []
-    _, differs = _nearest(models, whole)
+    _, differs = _nearest(models, whole, same_wire=False)
     if differs is None:
         return []
     message = f"the whole response, not the stream, says something else than what the model wrote: {differs.message}"
     return [located(Turn(), differs, choice, Fault.SERVER, "WHOLE_DIFFERS", message, True)]
 
 
-def _nearest(told: list[Turn], turn: Turn) -> tuple[Turn, Difference | None]:
+def _nearest(told: list[Turn], turn: Turn, *, same_wire: bool) -> tuple[Turn, Difference | None]:
     """The first of several readings that agrees with a turn, and None; else the first, and how the turn differs.
 
     Of a turn that was cut off, whole answers leave out the unfinished call; streams have begun it.
@@ -195,7 +197,7 @@ def _nearest(told: list[Turn], turn: Turn) -> tuple[Turn, Difference | None]:
     first: tuple[Turn, Difference | None] | None = None
     for each in told:
         calls = turn.calls[: len(each)] if turn.cut else turn.calls
-        differs = difference(each.calls, calls)
+        differs = difference(each.calls, calls, same_wire=same_wire)
         if differs is None:
             return each, None
         first = first or (each, differs)

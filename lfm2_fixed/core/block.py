@@ -195,6 +195,6 @@ class BlockReader:
         else:
             yield from read_call(block)
         block.out.put("}")
-        char = yield from block.source.skip(line=True)
+        char = block.source.now() or (yield from block.source.skip(line=True))
         if char not in ("", ",", ";", "]", "\n"):
             raise Malformed(block.source.offset)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from .cursor import Reader, is_name
+from .closing import ARGUMENT_AT_ONCE, POSITIONAL_AT_ONCE
+from .cursor import Reader, Source, is_name
 from .escapes import json_string
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
-from .values import read_dict, read_value
+from .strings import take_string
+from .tokens import CONSTANTS, PLAIN_BODY, PLAIN_NAME, QUOTES, SAME_NUMBER
+from .values import read_dict, read_value, take_scalar
 
 
 def read_call(block: Block) -> Reader[None]:
@@ -22,12 +26,64 @@ def read_call(block: Block) -> Reader[None]:
     block.frames.append(frame)
     source.pos += 1
     block.out.put("{")
-    while (char := source.now() or (yield from source.skip())) != ")":
+    while True:
+        _take_arguments(block, frame)
+        char = source.now() or (yield from source.skip())
+        if char == ")":
+            break
         yield from _argument(block, frame, char)
         if (source.now() or (yield from source.skip())) == ",":
             source.pos += 1
     source.pos += 1
     block.frames.pop()
+
+
+SINGLE, DOUBLE = QUOTES
+
+
+def _scalar(goes_on: str) -> str:
+    """A pattern of a scalar and the comma behind it; ``goes_on``: what shows that a string has ended."""
+    same = rf'{SAME_NUMBER}(?= ?[,)])|"{PLAIN_BODY[DOUBLE]}"(?!")(?={goes_on})'
+    constant = rf"(?:{'|'.join(CONSTANTS)})(?= ?[,)])"
+    single = rf"'(?P<single>{PLAIN_BODY[SINGLE]})'(?!')(?={goes_on})"
+    return rf"(?:(?P<same>{same})|(?P<constant>{constant})|{single})(?: ?, ?)?"
+
+
+_NAMED = re.compile(rf"({PLAIN_NAME})=" + _scalar(ARGUMENT_AT_ONCE))
+_POSITIONAL = re.compile(_scalar(POSITIONAL_AT_ONCE))
+
+
+def _take_arguments(block: Block, frame: Frame) -> None:
+    """Take arguments that are scalars as most are, where each is all there with what shows that it has ended.
+
+    The patterns are put together from those of the readers that own the rules.
+    """
+    text = block.source.text
+    pos = block.source.pos
+    keys = frame.keys
+    pieces: list[str] = []
+    while True:
+        value = _NAMED.match(text, pos)
+        if value:
+            key = f'"{value[1]}"'
+            block.named = True
+        elif not block.named and block.positional < len(block.parameters or ()):
+            value = _POSITIONAL.match(text, pos)
+            if value:
+                key = json_string(block.parameters[block.positional])  # type: ignore[index]
+                block.positional += 1
+        if not value or key in keys:
+            break
+        json = value["same"]
+        if not json:
+            single = value["single"]
+            json = CONSTANTS[value["constant"]] if single is None else json_string(single)
+        pieces.append(f", {key}: {json}" if keys else f"{key}: {json}")
+        keys.add(key)
+        pos = value.end()
+    if pieces:
+        block.source.pos = pos
+        block.out.send("".join(pieces))
 
 
 def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
@@ -36,7 +92,7 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     if char == "*":
         yield from _merge(block, frame, start)
         return
-    name = yield from _argument_name(block)
+    name = _take_argument_name(source) or (yield from _argument_name(block))
     if name:
         block.named = True
     else:
@@ -54,9 +110,28 @@ def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:
     key = json_string(name)
     if key in frame.keys:
         raise Malformed(start)
-    block.out.put(f", {key}: " if frame.keys else f"{key}: ")
+    before = f", {key}: " if frame.keys else f"{key}: "
     frame.keys.add(key)
-    yield from read_value(block)
+    char = source.text[source.pos : source.pos + 1]
+    value = take_string(block, frame, char) if char in QUOTES else take_scalar(block, frame)
+    if value:
+        block.out.send(before + value)
+    else:
+        block.out.put(before)
+        yield from read_value(block)
+
+
+_CALL_NAME = re.compile(rf"{PLAIN_NAME}(?:\.{PLAIN_NAME})*(?=\()")
+_NAME = re.compile(rf"({PLAIN_NAME})=(?=[^=])")
+
+
+def _take_argument_name(source: Source) -> str:
+    """Take ``name=`` where it is all there: the name, or ""."""
+    name = _NAME.match(source.text, source.pos)
+    if not name:
+        return ""
+    source.pos = name.end()
+    return name[1]
 
 
 def _first_key(block: Block) -> Reader[str | None]:
@@ -144,6 +219,10 @@ def _merge(block: Block, frame: Frame, start: int) -> Reader[None]:
 def call_name(block: Block) -> Reader[str]:
     """Read a call's name up to its ``(``; as in Python, blanks may stand around dots."""
     source = block.source
+    plain = _CALL_NAME.match(source.text, source.pos)
+    if plain:
+        source.pos = plain.end()
+        return plain[0]
     start = source.offset
     name = yield from source.name()
     char = yield from source.skip()

@@ -16,12 +16,11 @@ from __future__ import annotations
 import enum
 import re
 
-from .cursor import Reader, is_name
-from .escapes import json_string
+from .cursor import Reader, Source, is_name
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
-from .state import BRACE, CALL, DICT, OBJECT, Block, Frame
-from .tokens import CLOSERS, QUOTES
+from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
+from .tokens import CLOSERS, NAME_CHARACTERS, PLAIN_NAME, QUOTES
 
 
 class Verdict(enum.Enum):
@@ -57,7 +56,7 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
-    if (yield from _slipped(block, after)):
+    if (yield from _quoted_name(block, after)) or (yield from _slipped(block, after)):
         return Verdict.MALFORMED
     if not speculate:
         return Verdict.TEXT
@@ -81,6 +80,33 @@ def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     elif not block.tools or not (char.isalnum() or char == "_"):
         return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
     return Verdict.MALFORMED if (yield from _slipped(block, after)) else Verdict.TEXT
+
+
+# What shows at once, where it has arrived, that the list goes on behind a literal's first quote: a part of what
+# ``_GoesOn`` answers, by the kind of the innermost bracket.
+ARGUMENT_AT_ONCE = rf" ?(?:\) ?[,;\]\r\n]|, ?{PLAIN_NAME}=[^=])"
+POSITIONAL_AT_ONCE = r" ?(?:\) ?[,;\]\r\n]|, ?['\"\[(0-9{])"
+_ENTRY_AT_ONCE = r""" ?(?:\}|, ?(?:"[^"\\\r\n]*"|'[^'\\\r\n]*') ?:)"""
+_AT_ONCE = {
+    CALL: re.compile(ARGUMENT_AT_ONCE),
+    OBJECT: re.compile(_ENTRY_AT_ONCE),
+    DICT: re.compile(_ENTRY_AT_ONCE),
+    LIST: re.compile(r" ?(?:[\])}]|, ?['\"\[(0-9{])"),
+}
+_POSITIONAL_AT_ONCE = re.compile(POSITIONAL_AT_ONCE)
+_KEY_AT_ONCE = re.compile(" ?:")
+
+
+def closes_at_once(block: Block, frame: Frame, end: int) -> bool:
+    """Whether the first quote of a literal in the innermost bracket, before ``end``, closes it beyond doubt."""
+    text = block.source.text
+    if frame.at_key:
+        return bool(_KEY_AT_ONCE.match(text, end))
+    pattern = _AT_ONCE.get(frame.kind)
+    found = pattern and pattern.match(text, end)
+    if not found:
+        return frame.kind == CALL and not block.named and bool(_POSITIONAL_AT_ONCE.match(text, end))
+    return frame.kind != LIST or "," in found[0] or found[0][-1] == frame.closer
 
 
 _ELEMENTS_AHEAD = 2
@@ -151,9 +177,9 @@ class _GoesOn:
                 start = source.offset
                 if (yield from self._good_element(frame, char)):
                     return True
-                if not self.elements:
-                    return False
                 source.rewind(start)
+                if not self.elements or (frame.kind == CALL and self.block.named and char in QUOTES):
+                    return False  # ``s.split(',') if x]', new='y'``: more likely text than a string without a name
                 if (yield from pass_expression(source, after_string=False)) is NONE:
                     return False
                 char = yield from source.skip()
@@ -298,11 +324,20 @@ class _GoesOn:
 _CLOSERS_AND_COMMAS = re.compile(r"[ \t,)\]}]*")
 
 
+def _quoted_name(block: Block, after: int) -> Reader[bool]:
+    """Whether the literal is an argument without a name and ``=`` follows: ``f('path'='a')``."""
+    source = block.source
+    if not block.positional or block.named or len(block.frames) > 1:
+        return False
+    source.rewind(after)
+    return (yield from source.skip(comments=False)) == "=" and (yield from source.ahead(2)) != "=="
+
+
 def _slipped(block: Block, after: int) -> Reader[bool]:
     """Whether punctuation is broken behind a quote that does not close.
 
     On the same line, after blanks, commas and closing brackets in any order: ``name=`` of a declared
-    parameter that has no value yet, or ``name(`` of a declared tool.
+    parameter that has no value yet, or ``name(`` of a declared tool; after a comma also that name and a quote.
     """
     source = block.source
     frame = block.frames[0]
@@ -319,11 +354,62 @@ def _slipped(block: Block, after: int) -> Reader[bool]:
     char = source.text[source.pos : source.pos + 1]
     if not char.isalnum() and char != "_":
         return False
+    comma = "," in run[0]
     name = yield from source.name(block.beginning_of_declared())
-    missing = name in (block.parameters or ()) and json_string(name) not in frame.keys
+    missing = block.lacks(name)
     if not missing and name not in block.tools:
         return False
     char = yield from source.peek()
     if char == "(":
         return name in block.tools
-    return missing and char == "=" and (yield from source.ahead(2)) != "=="
+    if char == "=":
+        return missing and (yield from source.ahead(2)) != "=="
+    return missing and comma and char in QUOTES  # the equals sign is missing
+
+
+def is_stray_quote(source: Source, start: int, quote: int) -> bool:
+    """Whether the only quote in a text, which closes at the cursor, is one too many: ``"Paris""``, ``''Paris'``.
+
+    ``start`` and ``quote`` are the offsets of the text and of that quote.  A text has quotes in pairs, and
+    apostrophes inside words.  At its very beginning or end a single one is a slip, unless it may be an
+    apostrophe (``'the boys''``, ``''tis so'``, ``''90s'``) or inches (``"5""``).
+    """
+    mark = source.since(quote)[0]
+    if quote == start:
+        neighbour = source.since(quote)[1]
+        return mark == '"' or not (neighbour.islower() or neighbour.isdigit())
+    if quote == source.offset - 2:
+        neighbour = source.since(quote - 1)[0]
+        if mark == '"':
+            return not neighbour.isdigit()
+        return neighbour.isupper() or neighbour.isdigit() or neighbour in ")]}"
+    return False
+
+
+_LONGEST_BEGINNING = 100
+"""Characters before a quote to look for ``name(…, name=`` in: what is longer is not looked for."""
+_CALL_BEGINNING = re.compile(
+    rf"(?:.*[^{NAME_CHARACTERS}])?([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?([{NAME_CHARACTERS}]+)=", re.DOTALL
+)
+_ARGUMENT_BEGINNING = re.compile(rf"(?:.*, *)?([{NAME_CHARACTERS}]+)=", re.DOTALL)
+
+
+def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
+    """Whether a quote is missing before the one just passed, which opens a string: it is text of the literal so far.
+
+    The text from ``start`` on then ends with the beginning of a declared tool's call, ``name(name=``, or
+    (``first``: this is the literal's first quote, on its first line) with ``, name=`` of a declared parameter
+    that has no value yet.
+    """
+    source = block.source
+    frame = block.frames[0]
+    if not block.tools or frame.kind != CALL:
+        return False
+    text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
+    if not text.endswith("="):
+        return False
+    call = _CALL_BEGINNING.fullmatch(text)
+    if call and call[2] in block.tools.get(call[1], ()):
+        return True
+    argument = _ARGUMENT_BEGINNING.fullmatch(text)
+    return first and argument is not None and block.lacks(argument[1])

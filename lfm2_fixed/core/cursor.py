@@ -124,15 +124,14 @@ class Source:
 
     def now(self) -> str:
         """Pass a single space: the next character, or ``""`` where ``skip`` must say what comes next."""
-        text = self.text
-        pos = self.pos
-        if text.startswith(" ", pos):
-            pos += 1
-        char = text[pos : pos + 1]
-        if char in _NOT_NOW:
-            return ""
-        self.pos = pos
-        return char
+        char = self.text[self.pos : self.pos + 1]
+        if char == " ":
+            char = self.text[self.pos + 1 : self.pos + 2]
+            if char in _NOT_NOW:
+                return ""
+            self.pos += 1
+            return char
+        return "" if char in _NOT_NOW else char
 
     def peek(self) -> Reader[str]:
         """The next character as it is, or ``""`` at the end of the text."""

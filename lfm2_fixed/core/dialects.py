@@ -74,6 +74,34 @@ _ALL = (
         json_answers=True,
         newline_ends=True,
     ),
+    # Llama 3.1 and 3.2, ToolACE and others that write bare lists; also LFM2 behind servers that strip its markers.
+    Dialect(
+        "pythonic",
+        "pythonic_fixed",
+        "<|python_tag|>",
+        ("<|eom_id|>", "<|eot_id|>"),
+        (
+            "<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|step_id|>",
+            "<|finetune_right_pad_id|>", "<|im_start|>", "<|im_end|>",
+        ),
+        bare_lists=True,
+        json_answers=True,
+        newline_ends=True,
+    ),
+    Dialect(
+        "olmo3",
+        "olmo3_fixed",
+        "<function_calls>",
+        ("</function_calls>",),
+        (
+            "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>", "<|endofprompt|>",
+            "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+        ),
+        markers_are_tokens=False,
+        opener="",
+        separator="\n",
+        closer="",
+    ),
 )  # fmt: skip
 
 DIALECTS = {dialect.name: dialect for dialect in _ALL}

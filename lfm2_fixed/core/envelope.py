@@ -57,15 +57,15 @@ class Envelope:
             Writer(events, whole=whole),
         )
         self._state: _State = self._text
+        self._take = self._state.take
+        self._idle = True  # all that has arrived was read
 
     def feed(self, text: str) -> None:
         """Read more text."""
-        turn = self._input
-        if turn.at == len(turn.text) and "<" not in text and len(text) <= _SLICE and self._state.take(text):
+        if self._idle and "<" not in text and len(text) <= _SLICE and self._take(text):
             # Nothing was held, no marker begins in the text, and the state goes on: most deltas are like this.
-            turn.pass_by(len(text))
             return
-        turn.add(text)
+        self._input.add(text)
         self._run()
 
     def finish(self) -> None:
@@ -80,9 +80,12 @@ class Envelope:
         return self._text.out.cut
 
     def _run(self) -> None:
-        while self._input.next_slice():
-            while (state := self._state.read(self._input)) is not None:
+        turn = self._input
+        while turn.next_slice():
+            while (state := self._state.read(turn)) is not None:
                 self._state = state
+        self._take = self._state.take
+        self._idle = turn.at == len(turn.text)
 
 
 class Input:
@@ -93,15 +96,23 @@ class Input:
     def __init__(self) -> None:
         self.text = ""  # the slice
         self.at = 0  # what is next in it
-        self.base = 0  # offset of the slice in the turn
+        self.base = 0  # offset of the slice, see ``offset``
         self.found: tuple[re.Match[str] | None, int] | None = None  # what the text's reader found in this slice
         self._later: list[tuple[str, int]] = []  # what follows, last first: texts, and where to go on in them
         self._closed = False
 
     @property
     def offset(self) -> int:
-        """Of what is next, in the turn."""
+        """Of what is next.
+
+        It counts what came through here and what blocks were given, but not other text that ``take`` took: such text
+        is never read again, so places that were remembered before it are in front of all that follows, either way.
+        """
         return self.base + self.at
+
+    def set_offset(self, at: int, offset: int) -> None:
+        """The character ``at`` of the slice is the one at ``offset``."""
+        self.base = offset - at
 
     @property
     def ending(self) -> bool:
@@ -116,10 +127,6 @@ class Input:
         """Nothing more will."""
         self._closed = True
         self._later.append(("", 0))
-
-    def pass_by(self, length: int) -> None:
-        """Text that was read without having been added."""
-        self.base += length
 
     def next_slice(self) -> bool:
         """Go on to the next slice, which begins with what is left of this one.  False: there is none."""
@@ -156,17 +163,19 @@ class _Text:
         self._plain = not dialect.bare_lists  # text without ``<`` is content
         self._first = True  # only blanks so far
         self._first_brackets = "[{" if dialect.json_answers and tools else "["
-        self._last = ""  # the last character, if no sentinel was left out behind it that a quote might belong to
+        self._last = ""  # text whose last character is the one before this, unless a sentinel was left out between
         self._unended = False  # a block has not met its end marker: the next one is its own
         self._dead_ends: dict[str, int] = {}  # what openings of bare lists found, see ``BareOpening``
         self._python_until = 0  # up to this offset in the turn a block fell back to Python's quote rule
 
     def take(self, text: str) -> bool:
         """Read text in which no sentinel begins.  False: ``read`` must do it."""
-        if self._plain and text:
+        if not self._plain:
+            return False
+        if text:
             self.out.text(text)
-            self._last = text[-1]
-        return self._plain
+            self._last = text
+        return True
 
     def read(self, turn: Input) -> _State | None:
         text = turn.text
@@ -183,7 +192,7 @@ class _Text:
         turn.at = stop
         if token is None:
             return None
-        quoted = self._markers.is_quoted(token, self._last, turn.ending)
+        quoted = self._markers.is_quoted(token, self._last[-1:], turn.ending)
         if quoted is None:
             return None
         turn.at = token.end()
@@ -198,7 +207,7 @@ class _Text:
     def _emit(self, text: str) -> None:
         if text:
             self.out.text(text)
-            self._last = text[-1]
+            self._last = text
             if self._first and text.strip(BLANKS):
                 self._first = False
 
@@ -208,7 +217,7 @@ class _Text:
         self._unended = False
         if self._markers.shown and not ends_block:
             self._emit(token)
-        elif self._last in QUOTES:
+        elif self._last[-1:] in QUOTES:
             self._last = ""  # a quote before this sentinel stands not beside the next one
 
     def _find_bare(self, text: str, start: int, stop: int) -> int:
@@ -220,7 +229,7 @@ class _Text:
         if self._tools:
             bracket = text.find("[", start, stop)
             while bracket >= 0:
-                if (text[bracket - 1] if bracket > start else self._last) in _BLANK:
+                if (text[bracket - 1] if bracket > start else self._last[-1:]) in _BLANK:
                     return bracket
                 bracket = text.find("[", bracket + 1, stop)
         return -1
@@ -236,7 +245,7 @@ class _Text:
             python_only=turn.offset < self._python_until,
             newline_ends=dialect.newline_ends,
         )
-        return _InBlock(self, block, BlockReader(block, opening), marker, self._ends)
+        return _InBlock(self, block, BlockReader(block, opening), marker, self._ends, turn.offset)
 
     def after_block(self, turn: Input, block: _InBlock, token: re.Match[str] | None, start: int, stop: int) -> _State:
         """A block is over; the slice from ``start`` to ``stop`` was the last it was given, ``token`` may follow.
@@ -244,6 +253,7 @@ class _Text:
         What the block left is read as text, and then the token, unless that ended the block.
         """
         rest = block.source.rest()
+        turn.set_offset(stop, block.end)
         if not block.found:
             if block.marker:
                 self._drop(block.marker)
@@ -270,17 +280,25 @@ class _Text:
 class _InBlock:
     """In a block, or in what may turn out to be none."""
 
-    def __init__(self, text: _Text, block: Block, reader: BlockReader, marker: str, ends: Sentinels) -> None:
+    def __init__(
+        self, text: _Text, block: Block, reader: BlockReader, marker: str, ends: Sentinels, offset: int
+    ) -> None:
         self.source = block.source
         self.marker = marker  # the one that opened it
         self.found = True  # False: it turned out to be no block
         self._text = text
         self._block = block
         self._ends = ends
+        self._offset = offset  # in the turn
         self._over = False
         self._was_python_only = block.python_only
         self._reader = reader.read()
         next(self._reader)
+
+    @property
+    def end(self) -> int:
+        """The offset in the turn of the end of what it was given."""
+        return self._offset + self.source.base + len(self.source.text)
 
     @property
     def fell_back(self) -> bool:

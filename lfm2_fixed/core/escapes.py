@@ -10,16 +10,27 @@ from .tokens import SIMPLE_ESCAPES
 SIMPLE_ESCAPE = rf"\\[{re.escape(''.join(SIMPLE_ESCAPES))}]"
 """A pattern of all of them."""
 
-_ANY = re.compile(r"\\(.)")
-
 
 def unescape(text: str) -> str:
-    """``text``, whose backslashes all begin simple escapes, decoded."""
-    return _ANY.sub(_decoded, text) if "\\" in text else text
+    """``text``, whose backslashes all begin simple escapes, decoded.
+
+    A backslash for itself comes first: two in a row are one such escape wherever all escapes have two characters.
+    """
+    if "\\" not in text:
+        return text
+    return "\\".join(map(_unescape_part, text.split("\\\\")))
 
 
-def _decoded(escape: re.Match[str]) -> str:
-    return SIMPLE_ESCAPES[escape[1]]
+_OTHERS = [("\\" + char, meaning) for char, meaning in SIMPLE_ESCAPES.items() if char != "\\"]
+
+
+def _unescape_part(text: str) -> str:
+    """The same without backslashes for themselves: whole replacements are faster than a call for each escape."""
+    for escape, meaning in _OTHERS:
+        if "\\" not in text:
+            break
+        text = text.replace(escape, meaning)
+    return text
 
 
 def json_string(text: str) -> str:

@@ -18,8 +18,9 @@ from typing import Any
 
 from .cursor import Reader
 from .state import OBJECT, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string
+from .strings import read_string, take_string
 from .tokens import MAX_DEPTH, MAX_DIGITS, QUOTES
+from .tools import NameBeginning
 from .values import read_dict, read_value
 from .writer import Writer
 
@@ -27,6 +28,7 @@ _ARGUMENTS = frozenset(f'"{key}"' for key in ("arguments", "parameters", "args",
 _NAME, _FUNCTION = '"name"', '"function"'
 _BEFORE_THE_NAME = frozenset(['"type"', '"id"', '"call_id"', '"index"'])
 """What calls carry beside their name and arguments, in the shapes of servers' APIs and of chat templates."""
+_KEYS = sorted(key.strip('"') for key in (_ARGUMENTS | _BEFORE_THE_NAME | {_NAME, _FUNCTION}))
 
 
 def read_json_call(block: Block) -> Reader[None]:
@@ -128,10 +130,12 @@ def _json_key(block: Block, char: str) -> Reader[str]:
     """Read a key, as JSON text, up to its colon."""
     if char not in QUOTES:
         raise block.unexpected(char)
-    mark = block.out.hold()
-    yield from read_string(block, "", block.source.offset)
-    key = block.out.take(mark)
-    char = yield from block.source.skip()
+    key = take_string(block, block.frames[-1], char)
+    if key is None:
+        mark = block.out.hold()
+        yield from read_string(block, "", block.source.offset)
+        key = block.out.take(mark)
+    char = block.source.now() or (yield from block.source.skip())
     if char != ":":
         raise block.unexpected(char)
     return key
@@ -234,9 +238,10 @@ def names_declared_tool(block: Block) -> Reader[bool]:
             if char not in QUOTES:
                 return False
             source.pos += 1
-            key = f'"{(yield from source.word())}"'
-            if (yield from source.peek()) != char:
+            name = yield from source.name(NameBeginning(_KEYS).goes_on)
+            if name not in _KEYS or (yield from source.peek()) != char:
                 return False
+            key = f'"{name}"'
             source.pos += 1
             if (yield from source.skip()) != ":":
                 return False
@@ -249,8 +254,6 @@ def names_declared_tool(block: Block) -> Reader[bool]:
                     return False
                 nested = True
                 break
-            if key not in _ARGUMENTS and key not in _BEFORE_THE_NAME:
-                return False
             if key in _ARGUMENTS and char in QUOTES:
                 # A string of arguments begins with a brace: text of any other answer need not wait for its end.
                 start = source.offset

@@ -11,8 +11,11 @@ import math
 import re
 
 from .cursor import Reader, Source
-from .tokens import MAX_DIGITS
+from .tokens import MAX_DIGITS, SAME_NUMBER
 
+_SAME_NUMBER = re.compile(SAME_NUMBER)
+_SAME_NUMBERS = re.compile(rf"(?:{SAME_NUMBER}, )+")
+_NUMBER = re.compile(r"(-?)([0-9][0-9A-Za-z_.]*(?:(?<=[eE])[+-][0-9]+)?)(?![\w.])")
 _RUN = re.compile(r"[\w.]+")
 _BEFORE_SIGN = re.compile(r"[0-9][0-9_.]*[eE]|\.[0-9][0-9_]*[eE]")
 _DECIMAL = re.compile(r"[0-9](?:_?[0-9])*")
@@ -22,6 +25,28 @@ _FLOAT = re.compile(
 )
 _LIMIT = 10**MAX_DIGITS
 _LONGEST = 2 * MAX_DIGITS + 16  # characters: an underscore for each digit, a point, an exponent
+
+
+def take_number(source: Source) -> str:
+    """Take a number behind which another character is there: its JSON text, or "" (the cursor is anywhere then)."""
+    same = _SAME_NUMBER.match(source.text, source.pos)
+    if same:
+        source.pos = same.end()
+        return same[0]
+    number = _NUMBER.match(source.text, source.pos)
+    if not number or number.end() - source.pos > MAX_DIGITS:
+        return ""
+    source.pos = number.end()
+    return number_json(number[2], number[1]) or ""
+
+
+def take_numbers(source: Source) -> str:
+    """Take numbers with a comma and a blank behind each: their JSON text, without the last comma, or ""."""
+    run = _SAME_NUMBERS.match(source.text, source.pos)
+    if not run:
+        return ""
+    source.pos = run.end()
+    return run[0][:-2]
 
 
 def read_number(source: Source) -> Reader[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .cursor import Source
+from .escapes import json_string
 from .sentinels import Markup
 from .tools import Declared, NameBeginning
 from .writer import Writer
@@ -87,6 +88,10 @@ class Block:
             return parameter.goes_on(piece) or may_be_tool
 
         return goes_on
+
+    def lacks(self, name: str) -> bool:
+        """Whether ``name`` is a declared parameter of this call that has no value yet."""
+        return name in (self.parameters or ()) and json_string(name) not in self.frames[0].keys
 
     def unexpected(self, char: str) -> Exception:
         """The error for a character (``""``: the block's end) that the grammar does not allow here."""

@@ -1,8 +1,6 @@
-"""The machine: a turn's text in, events out.
+"""The machine as users see it: a turn's text in, events out.  ``core`` has the map of what happens between.
 
-Text goes through once, top to bottom: ``envelope`` (content and blocks) → ``calls`` (a block's
-calls) → ``literals``, ``strings``, ``numbers`` (their values, as JSON) → ``events``.  Reading a
-whole text is feeding it once; there is no other parser.
+Reading a whole text is feeding it once; there is no other parser.
 """
 
 from __future__ import annotations
@@ -24,11 +22,14 @@ class PythonicStream:
     become certain.  Neither raises on any text.  CPU time is linear in the text and the cost of a
     piece depends on the piece; what is kept is bounded by the open block.
 
-    ``dialect``: ``"lfm2"`` or ``"llama4"``.
-    ``tools``: the tools the request declares: an OpenAI list (dicts or objects), or parameter names
-    by tool name.  They give positional arguments their names and decide some ambiguities.
+    ``dialect``: a key of ``dialects.DIALECTS``: ``"lfm2"``, ``"llama4"``, ….
+    ``tools``: the tools the request declares, in any shape that ``tools`` lists: those of the OpenAI and
+    Anthropic APIs (dicts or objects), or parameter names by tool name.  They give positional arguments
+    their names and decide some ambiguities.
     ``mode``: ``"delta"`` sends arguments as they come, ``"call"`` each call whole when it is complete.
-    ``special_tokens``: texts of the form ``<…>`` left out of the content; None: the dialect's own.
+    ``special_tokens``: texts of the form ``<…>`` left out of the content; None: the dialect's own.  Markers
+    that belong to no block are left out with them.  ``()``: the client asked for special tokens, so all
+    of them stay, these markers too.
 
     Raises ValueError for an unknown dialect or mode.
     """
@@ -58,7 +59,12 @@ class PythonicStream:
     def feed(self, text: str) -> list[Event]:
         """Read the next piece of the turn, which may be empty."""
         self._envelope.feed(text)
-        return self._take()
+        events = self._events
+        if not events:
+            return []
+        taken = events.copy()
+        events.clear()
+        return taken
 
     def finish(self) -> list[Event]:
         """The turn is over.  Nothing may be fed after this."""

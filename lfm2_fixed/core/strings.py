@@ -19,24 +19,24 @@ import re
 import unicodedata
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
-from .closing import Verdict, closing_verdict
+from .closing import Verdict, closes_at_once, closing_verdict, is_stray_quote, lacks_quote
 from .cursor import Reader
-from .escapes import SIMPLE_ESCAPE, unescape
+from .escapes import SIMPLE_ESCAPE, json_string, unescape
 from .literals import opens_string, pass_string
-from .state import Block, EndOfBlock, Malformed
+from .state import Block, EndOfBlock, Frame, Malformed
 from .tokens import (
     HEX_DIGITS,
     LONGEST_CHARACTER_NAME,
     NEWLINES,
     OCTAL_DIGITS,
+    PLAIN_BODY,
     PREFIXES,
     QUOTES,
     SIMPLE_ESCAPES,
 )
 
-# A run without the quote and backslashes, and (f-strings) without braces.
-_PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
-_PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
+# Plain text of an f-string, where braces mean something, too.
+_NO_BRACES = {quote: re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 
 # Simple escapes with the plain text after each; in a single-quoted literal up to a newline, which is
 # for ``_take`` to see: behind it backslashes may be text.
@@ -45,11 +45,26 @@ _SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for
 # Backslashes that are text, each with the character behind it, and the plain text after them.
 _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 
+# A literal that is all there, of plain text.
+_WHOLE = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
+
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
 _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def take_string(block: Block, frame: Frame, quote: str) -> str | None:
+    """Take a literal of plain text at whose quote the string closes beyond doubt: its JSON text."""
+    source = block.source
+    literal = _WHOLE[quote].match(source.text, source.pos)
+    if not literal or not closes_at_once(block, frame, literal.end()):
+        return None
+    source.pos = literal.end()
+    if quote == '"':
+        return literal[0]
+    return f'"{literal[1]}"' if '"' not in literal[1] else json_string(literal[1])
 
 
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
@@ -123,7 +138,6 @@ class _Literal:
         self.start = start
         self.quote = ""
         self.delimiter = ""
-        self.plain = _PLAIN["'", self.format]
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
         self.delimiter_unescaped = False  # one was text: this writer escapes nothing
@@ -137,7 +151,8 @@ class _Literal:
         python = python or block.python_only
         yield from self._open(python)
         delimiter, quote = self.delimiter, self.quote
-        strict = False
+        start = source.offset
+        text_quote = -1  # offset of the only unescaped quote that was text; -2: there are several
         block.open_quote = delimiter
         while True:
             if self._take():
@@ -160,16 +175,25 @@ class _Literal:
                 quote_offset = source.offset
                 source.pos += len(delimiter)
                 block.open_quote = ""
-                verdict = yield from closing_verdict(block, python=python, strict=strict, raw_newline=self.raw_newline)
+                verdict = yield from closing_verdict(
+                    block, python=python, strict=self.delimiter_unescaped, raw_newline=self.raw_newline
+                )
+                if verdict is Verdict.TEXT:
+                    source.rewind(quote_offset + 1)
+                    first = not self.delimiter_unescaped and not self.raw_newline
+                    if lacks_quote(block, max(start, text_quote), first=first):
+                        raise Malformed(quote_offset + 1)
+                elif text_quote >= 0 and is_stray_quote(source, start, text_quote):
+                    verdict = Verdict.MALFORMED
                 if verdict is Verdict.MALFORMED:
                     raise Malformed(source.offset)
                 if verdict is not Verdict.TEXT:
                     if self.mark is not None:
                         block.out.send(block.out.take(self.mark))
                     return verdict
-                strict = self.delimiter_unescaped = True
+                text_quote = -2 if self.delimiter_unescaped else quote_offset
+                self.delimiter_unescaped = True
                 block.open_quote = delimiter
-                source.rewind(quote_offset + 1)
                 self._send(quote)
 
     def _send(self, text: str) -> None:
@@ -183,17 +207,32 @@ class _Literal:
         self.decoder.text(text)
 
     def _take(self) -> bool:
-        """Take the plain text at the cursor; whether that is all there is so far."""
+        """Take the plain text at the cursor; whether that is all there is so far.
+
+        ``str.find`` twice is faster than one search for either character; what arrives at once is short enough
+        for the second to be no more work than the first (the envelope cuts it).
+        """
         source = self.source
-        run = self.plain.match(source.text, source.pos)
-        if run:
-            source.pos = run.end()
-            plain = run[0]
+        text = source.text
+        start = source.pos
+        if self.format:
+            run = _NO_BRACES[self.quote].match(text, start)
+            end = run.end() if run else start
+        else:
+            end = text.find(self.quote, start)
+            if end < 0:
+                end = len(text)
+            backslash = text.find("\\", start, end)
+            if backslash >= 0:
+                end = backslash
+        if end > start:
+            source.pos = end
+            plain = text[start:end]
             self.decoder.text(plain)
             if not self.raw_newline and len(self.delimiter) == 1 and ("\n" in plain or "\r" in plain):
                 self.raw_newline = True
                 self._sign()
-        return source.pos == len(source.text)
+        return end == len(text)
 
     def _sign(self) -> None:
         """Python would refuse this literal: from here on its backslashes are text (contract §4, raw literals)."""
@@ -229,7 +268,6 @@ class _Literal:
                 delimiter = quote
         self.quote = quote
         self.delimiter = delimiter
-        self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
 
     def _three_close(self) -> Reader[bool]:

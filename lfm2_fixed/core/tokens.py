@@ -30,6 +30,9 @@ NAME_CHARACTERS = r"\w.:/\-\u0080-\U0010ffff"
 """What a name is made of, as a set in a pattern: the same characters first and later, so that a name may be
 cut anywhere.  Whether the whole is a name is asked afterwards (``cursor.is_name``)."""
 
+PLAIN_NAME = "[A-Za-z_][A-Za-z0-9_]*"
+"""A pattern of the names that most calls and arguments have, which may be taken at once where they are all there."""
+
 # ---- strings (contract §4) ----
 
 QUOTES = ("'", '"')
@@ -51,6 +54,10 @@ OCTAL_DIGITS = "01234567"
 LONGEST_CHARACTER_NAME = 100
 """Characters of ``{NAME}`` in ``\\N{NAME}``, with the braces: 88 in Unicode 15, and names are not made longer."""
 
+PLAIN_BODY = {quote: rf"[^{quote}\\\x00-\x1f\ud800-\udfff]*" for quote in QUOTES}
+"""A pattern of what may stand between the quotes of a string without escapes, which JSON writes the same (quotes of
+the other kind aside)."""
+
 # ---- constants (contract §4: Python's and JSON's) ----
 
 CONSTANTS = {
@@ -67,6 +74,11 @@ CONSTANTS = {
 
 DIGITS = "0123456789"
 SIGNS = "+-"
+SAME_NUMBER = (
+    r"(?:-?[1-9][0-9]{0,99}|0"
+    r"|-?(?=[0-9.]{3,16}(?![0-9.]))(?:[1-9][0-9]*|0(?=\.(?!0000)))\.(?:0|[0-9]*[1-9]))(?![\w.])"
+)
+"""A pattern of numbers whose JSON text is the same.  Digits around a point: 15 at most, which ``repr`` keeps."""
 MAX_DIGITS = 4000
 """Of one number (L7).  Integers are converted between bases, which is not linear; CPython itself stops at 4,300."""
 

@@ -12,11 +12,13 @@ constants wait until what follows shows that they are the value; the first eleme
 
 from __future__ import annotations
 
+import re
+
 from .cursor import Reader
 from .literals import opens_string
-from .numbers import number_json, read_number
+from .numbers import number_json, read_number, take_number, take_numbers
 from .state import BRACE, DICT, LIST, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string
+from .strings import read_string, take_string
 from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, QUOTES, SIGNS
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
@@ -70,7 +72,16 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 continue
             if char in QUOTES:
                 kind = STRING
-                yield from read_string(block, "", source.offset)
+                if (short := take_string(block, frame, char)) is None:
+                    yield from read_string(block, "", source.offset)
+                else:
+                    out.send(short)
+            elif frame.kind == LIST and (short := take_numbers(source)):
+                out.send(short)
+                frame.comma = True
+                continue
+            elif held := take_scalar(block, frame):
+                kind = SCALAR
             else:
                 kind, held = yield from _scalar(block, char)
         # What follows it.
@@ -159,6 +170,27 @@ def _close(block: Block, kind: str) -> tuple[str, str]:
         else:
             out.send(f"[{element}]" if element else "{}")
     return CONTAINER, ""
+
+
+_CONSTANT = re.compile("|".join(CONSTANTS))
+
+
+def take_scalar(block: Block, frame: Frame) -> str:
+    """Take a number or a constant that is all there, with what shows that it is the value: its JSON text, or ""."""
+    source = block.source
+    text = source.text
+    start = source.pos
+    constant = _CONSTANT.match(text, start)
+    if constant:
+        json = CONSTANTS[constant[0]]
+        source.pos = constant.end()
+    else:
+        json = take_number(source)
+    after = text[source.pos : source.pos + 2].lstrip(" ")[:1]
+    if json and after and not frame.at_key and (after == "," or after == frame.closer):
+        return json
+    source.pos = start
+    return ""
 
 
 def _scalar(block: Block, char: str) -> Reader[tuple[str, str]]:

@@ -12,15 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-BASE = 50_000
-"""Steps that every check may take: ordinary arguments take a few dozen.  One step is about 3 µs."""
+BASE = 20_000
+"""Steps that every check may take: ordinary arguments take a few dozen.  One step is 0.5 to 4 µs."""
 
-PER_CHARACTER = 50
-"""Further steps for each character of the arguments' JSON text: the densest arguments, a list of one-digit
-numbers under a schema of a few keywords, take about 5 for each character."""
+PER_CHARACTER = 20
+"""Further steps for each character of the arguments' JSON text: dense arguments, such as a list of one-digit numbers
+under a schema of a few keywords, take about 2 for each character, an ambiguous pattern about 10."""
 
-MOST = 1_000_000
-"""No check takes more steps than this, however long its text is: about three seconds."""
+MOST = 250_000
+"""No check takes more steps than this, however long its text is: about a second at most."""
+
+TOOLS = 1_000_000
+"""Steps that reading the schemas of one set of tools may take, once: an ordinary tool takes about 1,600."""
 
 
 class OverBudget(Exception):

@@ -87,7 +87,7 @@ def _counting(draft: Any) -> Any:
     for keyword, function in draft.VALIDATORS.items():
         # A keyword that another draft reads otherwise (``items`` before 2020, say) stays that draft's.
         same = function is newest.get(keyword) or keyword.startswith("unevaluated")
-        replaced[keyword] = _counted(own[keyword], 0) if same and keyword in own else _counted(function, 1)
+        replaced[keyword] = _counted(own[keyword] if same and keyword in own else function)
     cls = jsonschema.validators.extend(draft, validators=replaced)
     fields = [(field.name, field.alias) for field in attrs.fields(cls) if field.init]
 
@@ -103,13 +103,15 @@ def _counting(draft: Any) -> Any:
     return cls
 
 
-def _counted(function: Any, quotes: int) -> Keyword:
-    """A keyword that pays for itself.  ``quotes``: how often its errors quote the whole value."""
+def _counted(function: Any) -> Keyword:
+    """A keyword that pays for itself, and for the value that the library's own errors quote."""
 
     def keyword(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         spend(1 + (len(value) if isinstance(value, (list, dict)) else 0))
         for error in function(validator, value, instance, schema) or ():
-            spend(1 + (size(instance) if quotes else 0))
+            # An error from a keyword further down has a name already; a new one has none, or no message.
+            new = not isinstance(error.validator, str)
+            spend(1 + (size(instance) if new and error.message else 0))
             yield error
 
     return keyword
@@ -320,9 +322,14 @@ def _evaluated(validator: Any, instance: Any, schema: Any) -> set[Any]:
                 known |= _valid(validator, schema[keyword], {index: instance[index] for index in everything - known})
         if "contains" in schema and "prefixItems" in validator.VALIDATORS:  # not before 2020-12
             known |= _valid(validator, schema["contains"], dict(enumerate(instance)))
-    for keyword in ("$ref", "$dynamicRef"):
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
         if isinstance(schema.get(keyword), str):
-            target = validator._resolver.lookup(schema[keyword])
+            if keyword == "$recursiveRef":  # 2019-09
+                from referencing.jsonschema import lookup_recursive_ref
+
+                target = lookup_recursive_ref(validator._resolver)
+            else:
+                target = validator._resolver.lookup(schema[keyword])
             inner = validator.evolve(schema=target.contents, _resolver=target.resolver)
             known |= _evaluated(inner, instance, target.contents)
     applied = [part for keyword in _IN_PLACE for part in schema.get(keyword, ())]

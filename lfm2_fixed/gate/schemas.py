@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..wire.request import client_tools, functions
 from ..wire.turn import Call, plain
-from .budget import MOST, OverBudget, budget, steps_for
+from .budget import TOOLS, OverBudget, budget, steps_for
 from .keywords import BadSchema, compile_schema
 from .violations import Violation, violations
 
@@ -54,7 +54,7 @@ class Tools:
     ``tools``: a list as Chat Completions, Responses or Messages take it, of dicts or the clients' objects.
     A tool is known by its namespace and name; two namespaces may hold a tool of the same name each.
     Tools that the server runs itself (web search and the like) are passed over.  Raises ToolsError for a tool
-    without a name, one declared twice, a schema that is none, and schemas that take more than ``budget.MOST``
+    without a name, one declared twice, a schema that is none, and schemas that take more than ``budget.TOOLS``
     steps to read; ImportError without ``jsonschema``.
     """
 
@@ -64,7 +64,7 @@ class Tools:
         given = list(tools)
         name = ""
         try:
-            with budget(MOST):
+            with budget(TOOLS):
                 for function in functions(given, _refuse):
                     name = function.name
                     self._add(function.key, function.model_name, function.schema, function.parameters, function.custom)

@@ -29,6 +29,23 @@ _SMALLEST_FRACTION = "0" * (FRACTION - 1) + "1"
 _LESS, _EQUAL, _GREATER = -1, 0, 1
 
 
+def some_digits(rules: Rules, least: int, most: int) -> str:
+    """``least`` to ``most`` digits.
+
+    The optional ones are rules that all numbers share, each with one digit more than the next: as counts in place they
+    would be compiled for each place.
+    """
+    first = "[0-9]" if least == 1 else f"[0-9]{{{least}}}" if least else ""
+    return f"{first} {_up_to(rules, most - least)}".strip() if most > least else first or '""'
+
+
+def _up_to(rules: Rules, most: int) -> str:
+    name, new = rules.reserve(("digits", most))
+    if new:
+        rules.define(name, ['""', f"[0-9] {_up_to(rules, most - 1)}" if most > 1 else "[0-9]"])
+    return name
+
+
 class Between(NamedTuple):
     """Unsigned limits, both inclusive."""
 
@@ -45,16 +62,16 @@ class Fractions:
 
     def any(self, rules: Rules, *, needed: bool) -> str:
         """Any fraction; ``needed``: not none."""
-        point = f'"." [0-9]{{1,{FRACTION}}}'
+        point = f'"." {some_digits(rules, 1, FRACTION)}'
         return point if needed else f"({point})?"
 
     def digits(self, at: int) -> str:
         """The digits that may stand at this place behind the point."""
         return "0123456789"
 
-    def tail(self, at: int) -> str:
+    def tail(self, rules: Rules, at: int) -> str:
         """Any digits from this place on, or none."""
-        return f"[0-9]{{0,{FRACTION - at}}}" if at < FRACTION else '""'
+        return some_digits(rules, 0, max(FRACTION - at, 0))
 
 
 class NoFractions(Fractions):
@@ -79,7 +96,7 @@ class Decimals(Fractions):
     def digits(self, at: int) -> str:
         return "0123456789" if at < self._places else "0"
 
-    def tail(self, at: int) -> str:
+    def tail(self, rules: Rules, at: int) -> str:
         if at >= self._places:
             return f'"0"{{0,{max(FRACTION - at, 0)}}}'
         return f'[0-9]{{0,{self._places - at}}} "0"{{0,{FRACTION - self._places}}}'
@@ -160,7 +177,7 @@ class _Decimals:
             if most < least:
                 return None
             rest = self._fractions.any(self._rules, needed=self._needed)
-            return (f"[0-9]{{{least},{most}}} " if most else "") + rest
+            return f"{some_digits(self._rules, least, most)} {rest}"
         alternatives = [end for end in [self._ended(at, low, high)] if end is not None]
         alternatives += self._next(at, low, high, "0123456789")
         return self._rules.one_of(*alternatives) if alternatives else None
@@ -194,9 +211,9 @@ class _Decimals:
         if high_digits is None:
             high = _LESS
         if at and low == _GREATER and high == _LESS:
-            return self._fractions.tail(at)
+            return self._fractions.tail(self._rules, at)
         if not at and high == _LESS and low_digits == _SMALLEST_FRACTION and type(self._fractions) is Fractions:
-            return f'"0"{{0,{FRACTION - 1}}} [1-9] [0-9]{{0,{FRACTION - 1}}}'  # any but zero
+            return f'"0"{{0,{FRACTION - 1}}} [1-9] {some_digits(self._rules, 0, FRACTION - 1)}'  # any but zero
         alternatives = ['""'] if at and low == _GREATER else []
         if at < self._fractions.limit:
             groups: dict[tuple[int, int], str] = {}
@@ -274,7 +291,9 @@ class _Scientific:
             low = _GREATER  # whatever follows
         if at and low != _EQUAL and high != _EQUAL:
             exponent = self._exponent(low, high)
-            digits = f'("." [0-9]{{1,{MANTISSA}}})?' if at == 1 else f"[0-9]{{0,{max(MANTISSA + 1 - at, 0)}}}"
+            digits = some_digits(self._rules, 0, max(MANTISSA + 1 - at, 0))
+            if at == 1:
+                digits = f'("." {some_digits(self._rules, 1, MANTISSA)})?'
             return exponent and f"{digits} {exponent}"
         alternatives: list[str] = []
         if at:  # ended: what is equal so far is less than a limit with more digits
@@ -309,12 +328,16 @@ class _Scientific:
         least, most = max(least, SMALLEST), min(most, LARGEST)
         if most < least:
             return None
+        name, new = self._rules.reserve(("exponent", least, most))
+        if not new:
+            return name
         signs: list[str] = []
         if most >= 0:
             signs.append(f'"+"? "0"? {self._natural(max(least, 0), most)}')
         if least < 0:
             signs.append(f'"-" "0"? {self._natural(max(1, -most), -least)}')
-        return f"[eE] {self._rules.one_of(*signs)}"
+        self._rules.define(name, [f"[eE] {sign}" for sign in signs])
+        return name
 
     def _natural(self, low: int, high: int) -> str:
         return decimals(self._rules, Between(Decimal(low), Decimal(high)), NoFractions()) or literal("0")

@@ -8,7 +8,7 @@ from . import regex
 from .charsets import ALL, CharSet, charset, contains
 from .dfa import MAX_STATES, Dfa, tidy
 from .regex import Choice, Edge, Node, Repeat, Sequence, Set
-from .work import TooLarge, Work
+from .work import KEYWORD_STEPS, TooLarge, Work
 
 _LOOSE = 16
 """Up to here the repetitions of a pattern are counted that is too large with all its counts."""
@@ -33,8 +33,10 @@ def search_loosely(work: Work, pattern: str) -> Dfa:
 
 
 def match(work: Work, pattern: str) -> Dfa:
-    """Strings that match ``pattern`` from beginning to end.  Raises as :func:`search` does."""
-    return work.once(("match", pattern), lambda inner: _dfa(inner, regex.read(pattern), anywhere=False))
+    """Strings that match ``pattern`` from beginning to end: one of our own, which may take more than a schema's."""
+    return work.once(
+        ("match", pattern), lambda inner: _dfa(inner, regex.read(pattern), anywhere=False), 4 * KEYWORD_STEPS
+    )
 
 
 def _dfa(work: Work, node: Node, *, anywhere: bool) -> Dfa:

@@ -29,9 +29,13 @@ Exact = Union[int, float]
 _EXACT = 2**53
 """Up to here every integer is a float."""
 _HUGE = 1e300
-"""Limits beyond this are not held: none of real schemas are, and each digit of a limit is a rule."""
+"""Limits of integers beyond this are not held: none of real schemas are, and each digit of a limit is a rule."""
+_WRITTEN_OUT = Decimal(10**40)
+"""Numbers beyond this are written with an exponent only, unless they have to be integers."""
 _LARGEST = 1.7976931348623157e308
 """The largest float; a limit from here on is none."""
+_STEPS_OF_A_RULE = 8
+"""What writing one takes, in steps."""
 _LISTED = 300
 """So many multiples are listed rather than computed."""
 _LARGEST_STEP = 1000
@@ -101,11 +105,21 @@ def _at_most(number: Number, bound: Exact, is_open: bool) -> None:
 def write(number: Number, here: Here, *, integer: bool) -> str | None:
     """The rule for a number; None if none is left."""
     low, high = number.low, number.high
+    if here.work.left <= 0 and (low is not None or high is not None):
+        here.relax("minimum/maximum")
+        low = high = None
+    size = here.rules.size
+    found = _within(number, low, high, here, integer=integer)
+    here.work.charge(_STEPS_OF_A_RULE * (here.rules.size - size))
+    return found
+
+
+def _within(number: Number, low: Exact | None, high: Exact | None, here: Here, *, integer: bool) -> str | None:
     if (low is not None and low <= -_LARGEST) or (integer and low is not None and low <= -_HUGE):
         low = None
     if (high is not None and high >= _LARGEST) or (integer and high is not None and high >= _HUGE):
         high = None
-    if any(bound is not None and abs(bound) >= _HUGE for bound in (low, high)):
+    if any(bound is not None and abs(bound) >= (_HUGE if integer else _LARGEST) for bound in (low, high)):
         here.relax("minimum/maximum beyond 1e300")
         low = high = None
     least = None if low is None else math.floor(low) + 1 if number.low_open else math.ceil(low)
@@ -145,7 +159,8 @@ def _number(
     high_float = None if high is None else _float_below(high, number.high_open)
     apart = any(bound is not None and abs(bound) >= _EXACT for bound in (low, high))
     found: list[str] = []
-    if apart and (whole := _signed(here, least, most, NoFractions())):
+    far_off = (least is not None and least >= _WRITTEN_OUT) or (most is not None and most <= -_WRITTEN_OUT)
+    if apart and not far_off and (whole := _signed(here, least, most, NoFractions())):
         found.append(whole)  # integers are exact: their limits are not those of floats
     for negative in (False, True):
         near, far = (low_float, high_float) if not negative else (_minus(high_float), _minus(low_float))
@@ -156,7 +171,7 @@ def _number(
         within = Between(
             _decimal(near) if near is not None and near > 0 else Decimal(0), None if far is None else _decimal(far)
         )
-        texts = [decimals(rules, within, fractions, needed=apart)]
+        texts = [decimals(rules, within, fractions, needed=apart) if within.low < _WRITTEN_OUT else None]
         if exponents:
             bounded = within if within.high is not None else within._replace(high=_decimal(_LARGEST))
             texts.append(scientific(rules, bounded))
@@ -169,7 +184,7 @@ def _minus(bound: float | None) -> float | None:
 
 
 def _decimal(number: float) -> Decimal:
-    return Decimal(repr(min(number, _LARGEST)))
+    return Decimal(repr(min(abs(number), _LARGEST)))  # of magnitudes only; a zero may have a sign
 
 
 def _float_above(bound: Exact, is_open: bool) -> float:

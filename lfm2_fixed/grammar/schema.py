@@ -74,6 +74,19 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def canonical(value: Any) -> str:
+    """A text that is the same for equal values, and for no others."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, Mapping):
+            return {key: plain(member) for key, member in value.items()}
+        return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return json.dumps(plain(value), sort_keys=True)
+
+
 def among(value: Any, others: Iterable[Any]) -> bool:
     """Whether ``value`` is one of ``others``."""
     return any(equal(value, other) for other in others)

@@ -24,6 +24,8 @@ _LONGEST_LOW = 64
 """A longer ``minLength`` holds as this: it has no counter, and each character of it is a state."""
 _NO_LIMIT = 2**31
 """A limit from here on is none: no answer is so long, and xgrammar's counter ends here."""
+_BOTH_QUOTES = 2
+"""Strings with more broad states are written in double quotes only."""
 _BROAD = 1000
 """A state that takes more different characters than this has an expensive token mask."""
 
@@ -185,9 +187,14 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
     bars = [any(contains(label, ord("|")) for label, _ in edges) for edges in dfa.edges]
     todo: list[tuple[str, int, bool]] = []
 
+    free = rules.ident(automata.ANY)
+
     def rule(state: int, after_less: bool) -> str:
         after_less = after_less and bars[state]
-        name, new = rules.reserve(("quoted", ident, quote, closed, state, after_less))
+        # What goes on freely is the same in all strings: one rule, and one expensive mask.
+        anything = dfa.accepting[state] and dfa.edges[state] == ((ALL, state),)
+        key = (free, 0) if anything else (ident, state)
+        name, new = rules.reserve(("quoted", *key, quote, closed, after_less))
         if new:
             todo.append((name, state, after_less))
         return name
@@ -218,7 +225,7 @@ def string(rules: Rules, dfa: Dfa) -> list[str]:
 
 def _quotes(dfa: Dfa) -> str:
     broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
-    return "\"'" if broad <= 1 else '"'
+    return "\"'" if broad <= _BOTH_QUOTES else '"'
 
 
 def _escapes(rules: Rules, label: CharSet, *, bar: bool) -> list[str]:

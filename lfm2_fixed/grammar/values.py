@@ -24,11 +24,13 @@ from .here import Here, Report
 from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
 from .rules import SEPARATOR, Rules, literal
-from .schema import MAX_DEPTH, Schema, types_of
+from .schema import MAX_DEPTH, Schema, canonical, types_of
 from .work import TooLarge, Work
 
 __all__ = ["Values"]
 
+_STEPS_OF_A_VALUE = 30
+"""What writing a value's rules takes in any case, in steps."""
 _IN_NAMES = {"type", "pattern", "format", "minLength", "maxLength", "enum", "const", "description", "title"}
 """Keywords that are understood in ``propertyNames``."""
 
@@ -64,6 +66,7 @@ class Values:
         rules = here.rules
         name, new = rules.reserve(("value", self._context, json.dumps(schemas), here.max_chars))
         if new:
+            here.work.charge(_STEPS_OF_A_VALUE)
             self._depth += 1
             try:
                 if self._depth > MAX_DEPTH:
@@ -84,6 +87,15 @@ class Values:
         rules = self._here.rules
         value, new = rules.reserve("anything")
         if new:
+            rules.define(value, [*strings.string(rules, automata.ANY), self._no_string()])
+        return value
+
+    def _no_string(self) -> str:
+        """Any literal that is no string."""
+        rules = self._here.rules
+        other, new = rules.reserve("anything but a string")
+        if new:
+            value = self.anything()
             items, _ = rules.reserve("items of anything")
             members, _ = rules.reserve("members of anything")
             work = self._here.work
@@ -92,11 +104,10 @@ class Values:
             rules.define(items, ['"]"', f"{SEPARATOR} {value} {items}"])
             rules.define(members, ['"}"', f"{SEPARATOR} {member} {members}"])
             number = ranges.write(ranges.Number(), self._here, integer=False)
-            rules.define(value, [
-                *strings.string(rules, automata.ANY), str(number), BOOLEAN, NULL,
-                f'"[" ("]" | {value} {items})', f'"{{" ("}}" | {member} {members})',
+            rules.define(other, [
+                str(number), BOOLEAN, NULL, f'"[" ("]" | {value} {items})', f'"{{" ("}}" | {member} {members})',
             ])  # fmt: skip
-        return value
+        return other
 
     def arguments(self) -> str | None:
         """A call's arguments and its closing parenthesis; None if nothing satisfies the schema."""
@@ -118,16 +129,18 @@ class Values:
 
     def _branch(self, parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
         """The alternatives for a value that satisfies all ``parts``."""
-        listed = next((part["enum"] for part in parts if "enum" in part), None)
-        constants = [part["const"] for part in parts if "const" in part]
-        if constants or listed is not None:
-            return self._listed(constants[:1] or listed or [], parts, here)
+        lists = [[part["const"]] for part in parts if "const" in part] + [
+            part["enum"] for part in parts if "enum" in part
+        ]
+        if lists:
+            return self._listed(lists, parts, here)
         self._report(parts, here)
         types = types_of(parts)
         if types is None:
             types = implied(parts)
             if types is None:
-                return [self.anything()]
+                text = known("string", parts, here)
+                return [self.anything()] if text == strings.Text() else [*strings.write(text, here), self._no_string()]
         found: list[str | None] = []
         if "string" in types:
             found += strings.write(known("string", parts, here), here)
@@ -149,13 +162,17 @@ class Values:
         for word in not_enforced(parts):
             here.relax(word)
 
-    def _listed(self, values: Sequence[Any], parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
-        """The literals of those ``values`` that satisfy all ``parts``."""
+    def _listed(self, lists: Sequence[Sequence[Any]], parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
+        """The literals of the values that are in all ``lists`` and satisfy all ``parts``."""
+        others = [{canonical(value) for value in values} for values in lists[1:]]
+        values = {canonical(value): value for value in lists[0]}
+        chosen = [value for text, value in values.items() if all(text in texts for texts in others)]
+        rest = [{word: part[word] for word in part if word not in ("enum", "const")} for part in parts]
         try:
-            values = [v for v in values if all(satisfies(v, part, self._root, here.work) for part in parts)]
+            chosen = [v for v in chosen if all(satisfies(v, part, self._root, here.work) for part in rest if part)]
         except TooLarge:
             here.relax("what stands beside enum or const")
-        return [text for text in (constant(here.rules, value) for value in values) if text is not None]
+        return [text for text in (constant(here.rules, value) for value in chosen) if text is not None]
 
     def _members(self, parts: Sequence[Mapping[str, Any]], here: Here, closing: str, *, arguments: bool) -> str | None:
         obj = known("object", parts, here)

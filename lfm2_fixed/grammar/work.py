@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 KEYWORD_STEPS = 30_000
 """What one keyword may take: 15 to 30 ms.  Patterns of real schemas take below 3,000."""
-REQUEST_STEPS = 150_000
-"""What all keywords of one request may take together: 75 to 150 ms, which leaves as much for writing the rules."""
+REQUEST_STEPS = 100_000
+"""What all keywords of one request may take together: 50 to 130 ms, which leaves as much for writing the rules."""
 _REMEMBERED = 2048
 """Results kept for the whole process; the oldest goes first."""
 
@@ -52,28 +52,35 @@ class Work:
         if self.left < 0:
             raise TooLarge("too much work")
 
-    def once(self, key: Hashable, make: Callable[[Work], T]) -> T:
+    def charge(self, steps: int) -> None:
+        """Take ``steps`` for what is written in any case; those that ask later may get nothing."""
+        self.taken += steps
+        self.left -= steps
+
+    def once(self, key: Hashable, make: Callable[[Work], T], steps: int = KEYWORD_STEPS) -> T:
         """What ``make`` returns or raises, remembered under ``key`` for the whole process.
 
-        It gets ``KEYWORD_STEPS`` of its own, whatever is left of these; so a result does not depend on what came
-        before.  Its steps are charged here once, also if the result was remembered: what a request may take does
-        not depend on the requests before it.
+        It gets ``steps`` of its own, whatever is left of these; so a result does not depend on what came before.
+        What it took is charged here once, also if the result was remembered: what a request may take does not
+        depend on the requests before it.
         """
+        if self.left <= 0:
+            raise TooLarge("too much work")
         if key in _memory:
-            result, steps = _memory[key]
+            result, taken = _memory[key]
         else:
-            inner = Work(KEYWORD_STEPS)
+            inner = Work(steps)
             try:
                 result = make(inner)
             except (NotRegular, TooLarge) as error:
                 result = error.with_traceback(None)
-            steps = inner.taken
+            taken = inner.taken
             while len(_memory) >= _REMEMBERED:
                 _memory.pop(next(iter(_memory)), None)
-            _memory[key] = (result, steps)
+            _memory[key] = (result, taken)
         if key not in self._charged:
             self._charged.add(key)
-            self.spend(min(steps, KEYWORD_STEPS))
+            self.charge(min(taken, KEYWORD_STEPS))
         if isinstance(result, Exception):
             raise result
         return result  # type: ignore[no-any-return]

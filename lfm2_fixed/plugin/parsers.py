@@ -173,7 +173,7 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
         dialect = DIALECTS[self.dialect]
         # Special tokens are in the text if another parser let them through; as ordinary text they stay.
         special = self._special if special_tokens_shown(request) else ()
-        return PlainText((dialect.start, *dialect.ends, *special))
+        return PlainText(special, dialect.markers)
 
     def _tools(self, request: Any) -> Any:
         return self._declared or getattr(request, "tools", None)
@@ -190,7 +190,8 @@ def _for(dialect: Dialect) -> type[PythonicToolParser]:
         "__doc__": f"The tool parser ``{dialect.parser}``.",
         "__module__": __name__,
         "dialect": dialect.name,
-        "needs_sentinels": not dialect.bare_lists,  # bare lists need none
+        # Bare lists need none, and markers that are plain text are in no vocabulary.
+        "needs_sentinels": dialect.needs_markers and dialect.markers_are_tokens,
     }
     return type(class_name(dialect.parser), (PythonicToolParser,), fields)
 

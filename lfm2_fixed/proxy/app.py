@@ -152,11 +152,13 @@ class Proxy:
         # else: left incomplete, so that the client does not take a part for the whole
 
     async def _answer(self, exchange: Exchange) -> None:
-        if not (
-            exchange.method == "POST"
-            and exchange.path.endswith("/chat/completions")
-            and exchange.header(b"content-encoding") in (b"", b"identity")
-        ):
+        chat = exchange.method == "POST" and exchange.path.endswith("/chat/completions")
+        packed = exchange.header(b"content-encoding") not in (b"", b"identity")
+        if chat and packed and self.settings.gate:  # what is in it would be answered unchecked
+            raise ProxyError(
+                415, "The gate reads requests without a content encoding only.", kind="invalid_request_error"
+            )
+        if not chat or packed:
             await self._pass(exchange, exchange.body_pieces() if exchange.has_body else None)
             return
         raw = await exchange.body()
@@ -185,5 +187,5 @@ class Proxy:
         async with self.upstream.send(
             exchange.method, exchange.target, exchange.headers, content, fresh=fresh
         ) as response:
-            self.origins.learn(exchange.header(b"origin"), response.headers.raw)
+            self.origins.learn(response.headers.raw)
             await pass_on(exchange, self.upstream, response)

@@ -33,25 +33,29 @@ class TooDeep(BadJSON):
     """The text is nested deeper than Python's reader follows (some 1,000 levels)."""
 
 
-def read_json(text: bytes | bytearray | str) -> Any:
+def read_json(text: bytes) -> Any:
     """The value of a JSON text.  Raises BadJSON.
 
     Peak memory is bounded by about ten times the text's length, plus 30 MB: one emoji in a string makes CPython
     take four bytes for each of its characters, twice, as the text is decoded first.
     """
-    if len(text) > FREE_MARKS:
-        _check(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     try:
+        encoding = json.detect_encoding(text)
+        if encoding not in ("utf-8", "utf-8-sig"):
+            text = text.decode(encoding).encode()  # as Python's servers would read it; marks are counted in UTF-8
+        if len(text) > FREE_MARKS:
+            _check(text, max(FREE_MARKS, len(text) // BYTES_OF_A_MARK))
         return json.loads(text)
+    except TooManyValues:
+        raise
     except RecursionError:
         raise TooDeep("it is nested too deep") from None
     except ValueError:
         raise BadJSON("it is no JSON") from None
 
 
-def _check(text: bytes | bytearray) -> None:
-    """Raises TooManyValues.  Takes time linear in the text, most of it in C."""
-    most = max(FREE_MARKS, len(text) // BYTES_OF_A_MARK)
+def _check(text: bytes, most: int) -> None:
+    """Raises TooManyValues for more than ``most`` marks.  Takes time linear in the text, most of it in C."""
     if sum(map(text.count, (b",", b"[", b"{", b'"'))) <= most:
         return  # whether these stand in strings or not, there are no more marks; strings are marked by these, too
     # Escapes begin at the first backslash of a run, so that pairs can be taken out from the left.
@@ -66,7 +70,7 @@ def _check(text: bytes | bytearray) -> None:
         count += 1  # a string: a value itself, or a key
         close = text.find(b'"', quote + 1)
         if close < 0:
-            return  # no JSON: for the reader to say
+            break  # no JSON, but the reader finds that out at the end only
         at = close + 1
     if count > most:
         raise TooManyValues("it holds too many values for its length")

@@ -15,19 +15,19 @@ _ALLOWANCES = frozenset(
 class Origins:
     """Remembers, by origin, the CORS headers of the upstream's answers.
 
-    Without them a browser hides an error of ours (502, 504, 413 …) from the page that asked.  What the upstream
-    would allow is its own business, so that nothing is said here that it has not said to this origin, or to all.
-    It has always been asked before by the preflight request, which passes through.
+    Without them a browser hides an error of ours (502, 504, 413 …) from the page that asked.  What is allowed is the
+    upstream's business, so nothing is said here that it has not said of this origin, or of all.  It has always been
+    asked before by the preflight request, which passes through.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, Headers] = {}
 
-    def learn(self, origin: bytes, headers: Headers) -> None:
-        """Remember what an answer of the upstream says to a request from ``origin`` (its header, or nothing)."""
+    def learn(self, headers: Headers) -> None:
+        """Remember what an answer of the upstream says."""
         said = [(name.lower(), value) for name, value in headers if name.lower() in _ALLOWANCES]
         allowed = next((value for name, value in said if name == b"access-control-allow-origin"), None)
-        if allowed is None or (allowed != b"*" and allowed != origin):
+        if allowed is None:
             return
         if allowed != b"*":
             said.append((b"vary", b"Origin"))

@@ -50,12 +50,14 @@ def read_choices(reply: dict[str, Any], key: str) -> list[Choice]:
         said = choice.get(key)
         reason = choice.get("finish_reason")
         calls = said.get("tool_calls") if isinstance(said, dict) else None
+        thought = said.get("reasoning_content") if isinstance(said, dict) else None  # ours may be added to it
         if (
             not isinstance(index, int)
             or isinstance(index, bool)
             or index < 0
             or not isinstance(said, (dict, type(None)))
             or (reason and not isinstance(reason, str))
+            or not isinstance(thought, (str, type(None)))
             or (calls and not (isinstance(calls, list) and all(map(_is_call, calls))))
         ):
             raise bad_chunk()

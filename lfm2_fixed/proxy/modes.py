@@ -56,7 +56,7 @@ class Modes:
             (b"accept-encoding", b"identity"),  # what is read here need not be packed
         ]
         async with self._upstream.send(exchange.method, exchange.target, headers, content, fresh=True) as response:
-            self._origins.learn(exchange.header(b"origin"), response.headers.raw)
+            self._origins.learn(response.headers.raw)
             exchange.inherit(response.headers.raw)
             yield response
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.stream import PythonicStream
 from ..core.tools import declared_parameters
+from ..wire.request import Choice
+from ..wire.request import choice as read_choice
 from ..wire.sse import encode_json
 from .bounded import BadJSON, TooDeep, TooManyValues, read_json
 from .errors import ProxyError
@@ -17,15 +19,6 @@ from .upstream import Kind
 
 if TYPE_CHECKING:
     from ..gate.schemas import Tools as SchemaTools
-
-
-@dataclass(frozen=True)
-class Choice:
-    """``tool_choice``, read.  ``names``: the only functions that may be called; None: any."""
-
-    required: bool = False
-    names: frozenset[str] | None = None
-    none: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,9 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         # Not passed on: an upstream that can read it would answer with calls that nobody here has read.
         status = 413 if isinstance(error, TooManyValues) else 400
         raise ProxyError(status, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
-    except BadJSON:
+    except BadJSON as error:
+        if gate:  # an upstream that takes it for JSON would answer with calls that nobody has checked
+            raise ProxyError(400, f"The request cannot be read: {error}.", kind="invalid_request_error") from None
         return None
     if not isinstance(body, dict):
         return None
@@ -86,7 +81,7 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         body=body,
         tools=tools,
         choice=choice,
-        single=body.get("parallel_tool_calls") is False,
+        single=choice.single or body.get("parallel_tool_calls") is False,
         streaming=bool(body.get("stream")),  # as servers coerce it; one that does not answers in one piece, or refuses
         wants_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         wants_special=body.get("skip_special_tokens") is False,
@@ -97,41 +92,12 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
 
 
 def _schemas(tools: Sequence[Any]) -> SchemaTools:
-    from ..gate.schemas import Tools, ToolsError  # here: it needs jsonschema, which only the gate does
+    from ..gate.schemas import ToolsError, compiled_tools  # here: it needs jsonschema, which only the gate does
 
     try:
-        return Tools(tools)
+        return compiled_tools(tools)
     except ToolsError as error:
         raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
-
-
-def read_choice(value: Any) -> Choice | None:
-    """``tool_choice``, in any of its shapes; None for what is none."""
-    if value is None or value == "auto":
-        return Choice()
-    if value == "required":
-        return Choice(required=True)
-    if value == "none":
-        return Choice(none=True)
-    if not isinstance(value, dict):
-        return None
-    if value.get("type") == "function":
-        name = _name(value)
-        return None if name is None else Choice(required=True, names=frozenset([name]))
-    if value.get("type") == "allowed_tools":
-        inner = value.get("allowed_tools", value)
-        if not isinstance(inner, dict) or not isinstance(inner.get("tools"), list):
-            return None
-        names = [_name(tool) for tool in inner["tools"]]
-        known = frozenset(name for name in names if name is not None)
-        return Choice(required=inner.get("mode") == "required", names=known) if len(known) == len(names) else None
-    return None
-
-
-def _name(value: Any) -> str | None:
-    function = value.get("function", value) if isinstance(value, dict) else None
-    name = function.get("name") if isinstance(function, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def raw_text_request(request: Request, kind: Kind) -> bytes:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..core.stream import ToolCall
+from ..wire.turn import CALLS_PROMISED, ENDED_WELL
 from .errors import ProxyError
 from .request import Request
 
-_WELL = frozenset(
-    # OpenAI's, Anthropic's and the Responses API's words,
-    ["stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"]
-    # and those of servers that pass on what their engine calls it (TGI, Transformers, MLX, gateways).
-    + ["complete", "done", "end", "eos", "eos_token", "end_of_turn", "finished", "tool_call"]
+_WELL: frozenset[str] = frozenset().union(
+    *ENDED_WELL.values(),
+    # Servers that pass on what their engine calls it (TGI, Transformers, MLX, gateways).  The gate does not take
+    # these words; the proxy does because it gives its client the protocol's own in their place.
+    ["complete", "done", "end", "eos", "eos_token", "end_of_turn", "finished", "tool_call"],
 )
 _CUT = frozenset(["length", "max_tokens", "content_filter"])
 """Words by which clients know that a reply was cut off."""
-_PROMISED = frozenset(["tool_calls", "function_call", "tool_use"])
 
 
 def is_whole(reason: str | None) -> bool:
@@ -84,7 +84,7 @@ class Verifier:
         if self._request.gate is not None:
             if cut:
                 raise _refused("The model's answer ends inside a call.", "INCOMPLETE")
-            if reason in _PROMISED and not self._started:
+            if reason in CALLS_PROMISED and not self._started:
                 message = f"The finish reason is {reason!r}, but the answer has no call."
                 raise _refused(message, "CALL_COUNT_MISMATCH")
             if self._started and not is_whole(reason):

@@ -22,7 +22,7 @@ from wire import (
     sse,
 )
 
-from lfm2_fixed.gate import Turn, Code, assemble, from_response, validate
+from lfm2_fixed.gate import Code, Turn, assemble, from_response, validate
 
 CALLS = [("write", '{"path": "ä.txt", "content": "a \\"b\\" €"}'), ("move", '{"lat": -1.5}'), ("ping", "{}")]
 KINDS = {"chat": chat_frames, "responses": responses_frames, "messages": messages_frames}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from wire import TOOLS
 
-from lfm2_fixed.gate import Turn, Call, Code, Gate, Tools, ToolsError, validate
+from lfm2_fixed.gate import Call, Code, Gate, Tools, ToolsError, Turn, validate
 
 
 def codes(arguments: Any, name: str = "move", **options: Any) -> list[tuple[str, str]]:

@@ -52,16 +52,15 @@ def compiled(tag: Any) -> Any:
 def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
     matcher = xgr.GrammarMatcher(grammar)
-    for piece in _tokens(text):
-        single = [piece] if piece in SENTINELS else list(piece)
-        tokens = [
-            token
-            for unit in single
-            for token in ([IDS[unit]] if unit in IDS else [_BYTES[byte] for byte in unit.encode()])
-        ]
-        if not all(matcher.accept_token(token) for token in tokens):
-            return False
-    return bool(matcher.accept_token(IDS[STOP]))
+    return all(map(matcher.accept_token, tokens_of(text))) and bool(matcher.accept_token(IDS[STOP]))
+
+
+def tokens_of(text: str) -> list[int]:
+    """The tokens of ``text``, a character each; sentinels are tokens where they are spelled out."""
+    units = [unit for piece in _tokens(text) for unit in ([piece] if piece in SENTINELS else piece)]
+    return [
+        token for unit in units for token in ([IDS[unit]] if unit in IDS else [_BYTES[byte] for byte in unit.encode()])
+    ]
 
 
 def _tokens(text: str) -> list[str]:

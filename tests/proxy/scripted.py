@@ -95,7 +95,7 @@ class Scripted:
             await asyncio.gather(work, watch, return_exceptions=True)
 
     async def respond(self, path: str, body: bytes, send: Send) -> None:
-        if not path.endswith("/chat/completions"):
+        if not path.endswith(("/chat/completions", "/messages")):
             await answer(send, 200, [(b"x-echo", b"1"), (b"x-echo", b"2")], body)
             return
         request = json.loads(body)

@@ -1,4 +1,4 @@
-"""The official clients, and such as are careless, work unchanged."""
+"""The official clients, and such as are careless, work unchanged, and notice what broke."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import json
 from typing import Any
 
+import httpx
 import pytest
-from pairs import TOOLS, Pair, body
+from pairs import TOOLS, Pair, body, chunk, sse
 
 openai = pytest.importorskip("openai", reason="needs the openai client")
 
@@ -55,8 +56,8 @@ def test_a_client_that_reads_the_first_choice_unguarded(parse: Pair, buffer: Pai
     for pair in (parse, buffer):
         client = openai.OpenAI(base_url=pair.url + "/v1", api_key="k", max_retries=0)
         content, arguments = "", ""
-        for chunk in client.chat.completions.create(**request(), stream=True):
-            delta = chunk.choices[0].delta
+        for part in client.chat.completions.create(**request(), stream=True):
+            delta = part.choices[0].delta
             if delta.tool_calls:
                 arguments += delta.tool_calls[0].function.arguments
             else:
@@ -73,3 +74,80 @@ def test_errors_are_raised(parse: Pair) -> None:
     with pytest.raises(openai.BadRequestError, match="'rm'"):
         choice = {"type": "function", "function": {"name": "rm"}}
         client.chat.completions.create(**request(tools=TOOLS, tool_choice=choice))
+
+
+# ---- what broke, as the clients see it
+
+MESSAGE = [
+    {"type": "message_start",
+     "message": {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "m", "stop_reason": None,
+                 "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0,
+     "content_block": {"type": "tool_use", "id": "t", "name": "bash", "input": {}}},
+    *({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}}
+      for part in ('{"command": ', '"rm -r /tmp', '/x"}')),
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+     "usage": {"output_tokens": 9}},
+    {"type": "message_stop"},
+]  # fmt: skip
+
+
+def messages(upto: int, **script: Any) -> dict[str, Any]:
+    """A request to Anthropic's client, answered with the first events of a message."""
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in MESSAGE[:upto]]
+    script = {"raw": lines, "headers": {"content-type": "text/event-stream"}, **script}
+    return {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": json.dumps(script)}]}
+
+
+def test_anthropics_client_notices_a_stream_that_broke(parse: Pair, start: Any) -> None:
+    anthropic = pytest.importorskip("anthropic", reason="needs the anthropic client")
+
+    def read(pair: Pair, request: dict[str, Any]) -> Any:
+        client = anthropic.Anthropic(base_url=pair.url, api_key="k", max_retries=0)
+        with client.messages.stream(**request) as stream:
+            return stream.get_final_message()
+
+    message = read(parse, messages(len(MESSAGE)))
+    assert message.content[0].input == {"command": "rm -r /tmp/x"} and message.stop_reason == "tool_use"
+    silent = start(read_timeout=0.5)
+    for upto in range(len(MESSAGE)):
+        for pair, request in ((parse, messages(upto, die=1)), (silent, hanging(upto))):
+            with pytest.raises(Exception, match="incomplete chunked read") as caught:
+                read(pair, request)
+            assert type(caught.value).__name__ == "RemoteProtocolError"  # of httpx or its successor
+
+
+def hanging(upto: int) -> dict[str, Any]:
+    """The same events, and then silence."""
+    request = messages(upto)
+    script = json.loads(request["messages"][0]["content"])
+    script = {**script, "raw": ["".join(script["raw"]), "never"], "pause": 3600}
+    return {**request, "messages": [{"role": "user", "content": json.dumps(script)}]}
+
+
+def test_openais_client_notices_a_stream_that_broke(parse: Pair) -> None:
+    text = "Look: <|tool_call_start|>[bash(command='ls')]<|tool_call_end|>"
+    chunks = [chunk({"role": "assistant", "content": ""}), *(chunk(text[at : at + 9]) for at in range(0, len(text), 9))]
+    client = openai.OpenAI(base_url=parse.url + "/v1", api_key="k", max_retries=0)
+    for tools in (TOOLS, openai.NOT_GIVEN):
+        for upto in range(len(chunks) + 1):
+            for die in ({"die": 1}, {}) if tools is TOOLS else ({"die": 1},):
+                script = sse(*chunks[:upto], done=False, **die)
+                sent = {**body(script), "tools": tools}
+                with pytest.raises((openai.APIError, httpx.TransportError)):
+                    list(client.chat.completions.create(**sent, stream=True))
+                with (
+                    pytest.raises((openai.APIError, httpx.TransportError)),
+                    client.chat.completions.stream(**sent) as stream,
+                ):
+                    stream.get_final_completion()
+
+
+def test_openais_client_finishes_what_the_upstream_only_ended(parse: Pair) -> None:
+    client = openai.OpenAI(base_url=parse.url + "/v1", api_key="k", max_retries=0)
+    for reason in (None, "", "eos"):
+        script = sse(*(chunk(text, reason if reason == "" else None) for text in TEXT), chunk({}, reason))
+        with client.chat.completions.stream(**body(script)) as stream:
+            choice = stream.get_final_completion().choices[0]
+        assert choice.finish_reason == "tool_calls" and calls_of(choice.message) == CALLS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import socket
@@ -135,6 +136,27 @@ def test_a_namespace_of_no_known_form(parse: Pair) -> None:
     for odd in ODD:
         answer = parse.ask("Hi", tools=[*TOOLS, {"type": "namespace", "name": "n", "tools": odd}])
         assert answer.status_code in (200, 400), (odd, answer.text)
+
+
+@pytest.mark.parametrize("content", [b"no json", b'{"tools": [', json.dumps(body("Hi")).encode() + b",", b"\xff"])
+def test_what_cannot_be_read_does_not_go_round_the_gate(start: Callable[..., Pair], content: bytes) -> None:
+    pair = start(gate=True)
+    answer = pair.client.post("/v1/chat/completions", content=content)
+    assert answer.status_code == 400 and "cannot be read" in answer.json()["error"]["message"]
+    assert not pair.upstream.requests
+
+
+def test_a_packed_request_does_not_go_round_the_gate(start: Callable[..., Pair], parse: Pair) -> None:
+    sent = {"content": gzip.compress(json.dumps(body("Hi")).encode()), "headers": {"content-encoding": "gzip"}}
+    assert start(gate=True).client.post("/v1/chat/completions", **sent).status_code == 415
+    parse.client.post("/v1/other", **sent)
+    assert parse.upstream.requests[-1]["body"] == sent["content"]
+
+
+def test_a_request_in_utf_16_is_one(start: Callable[..., Pair]) -> None:
+    content = json.dumps(body("<|tool_call_start|>[rm(a=1)]<|tool_call_end|>")).encode("utf-16")
+    answer = start(gate=True).client.post("/v1/chat/completions", content=content)
+    assert answer.json()["error"]["code"] == "UNKNOWN_TOOL"
 
 
 def test_an_unknown_choice_does_not_go_round_the_gate(start: Callable[..., Pair], parse: Pair) -> None:

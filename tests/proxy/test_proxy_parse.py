@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -269,3 +271,26 @@ def test_the_gate(start: Callable[..., Pair]) -> None:
     answer = pair.ask(bad)
     assert answer.status_code == 502 and answer.json()["error"]["code"] == "TYPE_MISMATCH"
     assert pair.ask("<|tool_call_start|>[rm(a=1)]<|tool_call_end|>").json()["error"]["code"] == "UNKNOWN_TOOL"
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", "unknown"])
+def test_validation_does_not_hold_up_other_requests(
+    start: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """However long it takes: it is done in threads of its own, and so is the compiling of schemas."""
+    schemas, validate = (importlib.import_module(f"lfm2_fixed.gate.{name}") for name in ("schemas", "validate"))
+    threads: list[str] = []
+
+    def watched(work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            threads.append(threading.current_thread().name)
+            return work(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(validate, "validate", watched(validate.validate))
+    monkeypatch.setattr(schemas, "compiled_tools", watched(schemas.compiled_tools))
+    pair = start(kind=kind, gate=True)
+    for stream in (True, False):
+        assert pair.ask(CALL, stream=stream).status_code == 200
+    assert len(threads) >= 4 and not [name for name in threads if "proxy" in name]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lfm2_fixed.core.reasoning import ReasoningSplitter
-from lfm2_fixed.proxy.request import Choice, read_choice
 from lfm2_fixed.proxy.upstream import end_to_end
+from lfm2_fixed.wire.request import Choice, choice
 
 FEW = settings(max_examples=min(settings().max_examples, 100))
 
@@ -98,4 +98,4 @@ def test_hop_by_hop_headers() -> None:
     ],
 )
 def test_tool_choice(value: object, expected: Choice | None) -> None:
-    assert read_choice(value) == expected
+    assert choice(value) == expected

@@ -48,8 +48,14 @@ class Capture:
 def chunk(delta: Any, finish: Any = None, index: int = 0, **more: Any) -> dict[str, Any]:
     """A chunk of Chat Completions; ``more`` beside ``choices``."""
     choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return {"id": "c1", "object": "chat.completion.chunk", "created": 1767225600, "model": "m",
-            "choices": [choice], **more}  # fmt: skip
+    return {
+        "id": "c1",
+        "object": "chat.completion.chunk",
+        "created": 1767225600,
+        "model": "m",
+        "choices": [choice],
+        **more,
+    }
 
 
 def first(index: int, identity: str, name: str, arguments: str = "", **more: Any) -> dict[str, Any]:
@@ -84,10 +90,16 @@ def openai_chat() -> Frames:
 
 def azure() -> Frames:
     return [
-        {"id": "", "object": "", "created": 0, "model": "", "choices": [],
-         "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}]},
+        {
+            "id": "",
+            "object": "",
+            "created": 0,
+            "model": "",
+            "choices": [],
+            "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}],
+        },
         *openai_chat(),
-    ]  # fmt: skip
+    ]
 
 
 def vllm() -> Frames:
@@ -189,13 +201,38 @@ def empty_reasons() -> Frames:
 def responses(name: str = MOVE[0], namespace: str | None = None) -> Frames:
     base = {"id": "resp_1", "object": "response", "created_at": 1767225600, "model": "m", "tools": []}
     thought = {"id": "rs_1", "type": "reasoning", "summary": []}
-    search = {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "x"}}
-    remote = {"id": "mcp_1", "type": "mcp_call", "server_label": "s", "name": "move", "arguments": '{"lat": 1}',
-              "output": "ok", "error": None, "status": "completed"}  # fmt: skip
-    call = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": name, "arguments": MOVE[1],
-            "status": "completed", **({"namespace": namespace} if namespace else {})}  # fmt: skip
-    said = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": "I go.", "annotations": []}]}  # fmt: skip
+    search = {
+        "id": "ws_1",
+        "type": "web_search_call",
+        "status": "completed",
+        "action": {"type": "search", "query": "x"},
+    }
+    remote = {
+        "id": "mcp_1",
+        "type": "mcp_call",
+        "server_label": "s",
+        "name": "move",
+        "arguments": '{"lat": 1}',
+        "output": "ok",
+        "error": None,
+        "status": "completed",
+    }
+    call = {
+        "id": "fc_1",
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": name,
+        "arguments": MOVE[1],
+        "status": "completed",
+        **({"namespace": namespace} if namespace else {}),
+    }
+    said = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "I go.", "annotations": []}],
+    }
     frames: Frames = [
         {"type": "response.created", "response": {**base, "status": "in_progress", "output": []}},
         {"type": "response.in_progress", "response": {**base, "status": "in_progress", "output": []}},
@@ -204,23 +241,53 @@ def responses(name: str = MOVE[0], namespace: str | None = None) -> Frames:
         {"type": "response.output_item.added", "output_index": 1, "item": {**search, "status": "in_progress"}},
         {"type": "response.web_search_call.searching", "output_index": 1, "item_id": "ws_1"},
         {"type": "response.output_item.done", "output_index": 1, "item": search},
-        {"type": "response.output_item.added", "output_index": 2,
-         "item": {**remote, "arguments": "", "status": "in_progress"}},
+        {
+            "type": "response.output_item.added",
+            "output_index": 2,
+            "item": {**remote, "arguments": "", "status": "in_progress"},
+        },
         {"type": "response.mcp_call_arguments.delta", "output_index": 2, "item_id": "mcp_1", "delta": '{"lat": 1}'},
         {"type": "response.mcp_call_arguments.done", "output_index": 2, "item_id": "mcp_1", "arguments": '{"lat": 1}'},
         {"type": "response.output_item.done", "output_index": 2, "item": remote},
-        {"type": "response.output_item.added", "output_index": 3, "item": {**said, "status": "in_progress", "content": []}},
-        {"type": "response.output_text.delta", "output_index": 3, "content_index": 0, "item_id": "msg_1", "delta": "I go.",
-         "logprobs": [], "obfuscation": "z"},
+        {
+            "type": "response.output_item.added",
+            "output_index": 3,
+            "item": {**said, "status": "in_progress", "content": []},
+        },
+        {
+            "type": "response.output_text.delta",
+            "output_index": 3,
+            "content_index": 0,
+            "item_id": "msg_1",
+            "delta": "I go.",
+            "logprobs": [],
+            "obfuscation": "z",
+        },
         {"type": "response.output_item.done", "output_index": 3, "item": said},
-        {"type": "response.output_item.added", "output_index": 4, "item": {**call, "arguments": "", "status": "in_progress"}},
-        {"type": "response.function_call_arguments.delta", "output_index": 4, "item_id": "fc_1", "delta": MOVE[1][:CUT]},
-        {"type": "response.function_call_arguments.delta", "output_index": 4, "item_id": "fc_1", "delta": MOVE[1][CUT:]},
+        {
+            "type": "response.output_item.added",
+            "output_index": 4,
+            "item": {**call, "arguments": "", "status": "in_progress"},
+        },
+        {
+            "type": "response.function_call_arguments.delta",
+            "output_index": 4,
+            "item_id": "fc_1",
+            "delta": MOVE[1][:CUT],
+        },
+        {
+            "type": "response.function_call_arguments.delta",
+            "output_index": 4,
+            "item_id": "fc_1",
+            "delta": MOVE[1][CUT:],
+        },
         {"type": "response.function_call_arguments.done", "output_index": 4, "item_id": "fc_1", "arguments": MOVE[1]},
         {"type": "response.output_item.done", "output_index": 4, "item": call},
-        {"type": "response.completed", "response": {**base, "status": "completed", "error": None,
-                                                   "output": [thought, search, remote, said, call]}},
-    ]  # fmt: skip
+        {
+            "type": "response.completed",
+            "response": {**base, "status": "completed", "error": None, "output": [thought, search, remote, said, call]},
+        },
+    ]
     return [{**frame, "sequence_number": number} for number, frame in enumerate(frames)]
 
 
@@ -237,13 +304,25 @@ def piece(text: str) -> dict[str, Any]:
 
 
 def message(*blocks: Frames, stop: Any = "tool_use") -> Frames:
-    begun = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
-             "stop_sequence": None, "usage": {"input_tokens": 80, "output_tokens": 1}}  # fmt: skip
+    begun = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 80, "output_tokens": 1},
+    }
     return [
         {"type": "message_start", "message": begun},
         {"type": "ping"},
         *(event for each in blocks for event in each),
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 20}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
+            "usage": {"output_tokens": 20},
+        },
         {"type": "message_stop"},
     ]
 
@@ -254,12 +333,16 @@ def use(kind: str, name: str, **more: Any) -> dict[str, Any]:
 
 def anthropic() -> Frames:
     return message(
-        block(0, {"type": "thinking", "thinking": "", "signature": ""},
-              {"type": "thinking_delta", "thinking": "North."}, {"type": "signature_delta", "signature": "c2ln"}),
+        block(
+            0,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "thinking_delta", "thinking": "North."},
+            {"type": "signature_delta", "signature": "c2ln"},
+        ),
         block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "I go."}),
         block(2, use("tool_use", MOVE[0]), piece(""), piece(MOVE[1][:CUT]), piece(MOVE[1][CUT:])),
         block(3, {**use("tool_use", "ping"), "id": "toolu_2"}, piece("")),
-    )  # fmt: skip
+    )
 
 
 def anthropic_server_tools() -> Frames:
@@ -276,14 +359,26 @@ def anthropic_server_tools() -> Frames:
 
 FUNCTIONS = [tool["function"] for tool in TOOLS]
 SCHEMAS: list[Any] = [
-    {"type": "custom", "name": f["name"], "input_schema": f.get("parameters", {"type": "object", "additionalProperties": False})}
+    {
+        "type": "custom",
+        "name": f["name"],
+        "input_schema": f.get("parameters", {"type": "object", "additionalProperties": False}),
+    }
     for f in FUNCTIONS
-]  # fmt: skip
-SERVER_TOOLS = [{"type": "web_search_20250305", "name": "web_search", "max_uses": 3}, {"type": "mcp_toolset", "mcp_server_name": "s"}]
+]
+SERVER_TOOLS = [
+    {"type": "web_search_20250305", "name": "web_search", "max_uses": 3},
+    {"type": "mcp_toolset", "mcp_server_name": "s"},
+]
 NAMESPACES: list[Any] = [
-    {"type": "namespace", "name": name, "description": "d", "tools": [{"type": "function", **FUNCTIONS[1], "name": "lookup"}]}
+    {
+        "type": "namespace",
+        "name": name,
+        "description": "d",
+        "tools": [{"type": "function", **FUNCTIONS[1], "name": "lookup"}],
+    }
     for name in ("crm", "erp")
-]  # fmt: skip
+]
 
 HEALTHY: dict[str, Capture] = {
     "openai chat": Capture(openai_chat(), (MOVE, WRITE)),
@@ -298,11 +393,17 @@ HEALTHY: dict[str, Capture] = {
     ),
     "anthropic, paused": Capture(
         message(block(0, use("server_tool_use", "web_search"), piece("{}")), stop="pause_turn"),
-        (), True, False, tools=[*SCHEMAS, *SERVER_TOOLS],
+        (),
+        True,
+        False,
+        tools=[*SCHEMAS, *SERVER_TOOLS],
     ),
     "anthropic, its own tools": Capture(
         message(block(0, use("tool_use", "bash"), piece('{"command": "ls"}'))),
-        (("bash", '{"command": "ls"}'),), True, False, tools=[{"type": "bash_20250124", "name": "bash"}],
+        (("bash", '{"command": "ls"}'),),
+        True,
+        False,
+        tools=[{"type": "bash_20250124", "name": "bash"}],
     ),
     "vllm": Capture(vllm()),
     "sglang": Capture(sglang()),
@@ -315,7 +416,7 @@ HEALTHY: dict[str, Capture] = {
     "without [DONE]": Capture(vllm(), done=False),
     "crlf": Capture(openai_chat(), (MOVE, WRITE), newline="\r\n"),
     "words": Capture([chunk({"role": "assistant", "content": "Go [1] north."}), chunk({}, "stop")], ()),
-}  # fmt: skip
+}
 
 
 def lines(*documents: Any) -> bytes:
@@ -328,9 +429,18 @@ def events(*documents: Any, name: str = "") -> bytes:
 
 
 GEMINI = [
-    {"candidates": [{"content": {"parts": [{"functionCall": {"name": "move", "args": {"lat": 1}}}], "role": "model"},
-                     "finishReason": "STOP", "index": 0}], "usageMetadata": {}, "modelVersion": "g"},
-]  # fmt: skip
+    {
+        "candidates": [
+            {
+                "content": {"parts": [{"functionCall": {"name": "move", "args": {"lat": 1}}}], "role": "model"},
+                "finishReason": "STOP",
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {},
+        "modelVersion": "g",
+    },
+]
 CONVERSE = [
     {"messageStart": {"role": "assistant"}},
     {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "t", "name": "move"}}, "contentBlockIndex": 0}},
@@ -338,10 +448,18 @@ CONVERSE = [
     {"messageStop": {"stopReason": "tool_use"}},
 ]
 OLLAMA = [
-    {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": False,
-     "message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "move", "arguments": {"lat": 1}}}]}},
+    {
+        "model": "m",
+        "created_at": "2026-01-01T00:00:00Z",
+        "done": False,
+        "message": {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": "move", "arguments": {"lat": 1}}}],
+        },
+    },
     {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "message": {"role": "assistant", "content": ""}},
-]  # fmt: skip
+]
 
 FOREIGN: dict[str, tuple[bytes, str]] = {
     "gemini": (events(*GEMINI), "Gemini"),
@@ -349,11 +467,14 @@ FOREIGN: dict[str, tuple[bytes, str]] = {
     "gemini, broken off by an error": (events(*GEMINI, {"error": {"code": 503, "message": "x"}}), "Gemini"),
     "bedrock": (events(*CONVERSE), "Bedrock"),
     "bedrock, lines": (lines(*CONVERSE), "Bedrock"),
-    "bedrock, binary": (b"\x00\x00\x00\xa5\x00\x00\x00\x52\x0b\x0b:event-type\x07\x00\x0cmessageStart\n\ndata: x\n\n", "Bedrock"),
+    "bedrock, binary": (
+        b"\x00\x00\x00\xa5\x00\x00\x00\x52\x0b\x0b:event-type\x07\x00\x0cmessageStart\n\ndata: x\n\n",
+        "Bedrock",
+    ),
     "ollama": (lines(*OLLAMA), "Ollama"),
     "mcp": (events({"jsonrpc": "2.0", "id": 1, "result": {"content": []}}, name="message"), "MCP"),
     "mcp, an error": (events({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "x"}}), "MCP"),
     "llama.cpp, completion": (events({"content": "a", "stop": False}, {"content": "", "stop": True}), "llama.cpp"),
     "cohere": (events({"type": "message-start"}, {"type": "tool-call-start", "index": 0, "delta": {}}), "None of"),
     "something": (events({"hello": 1}), "None of"),
-}  # fmt: skip
+}

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames, sse
 
-from lfm2_fixed.check.replay import Cuttings, read_stream
 from lfm2_fixed.check.blame import Fault
 from lfm2_fixed.check.model import Beside
+from lfm2_fixed.check.replay import Cuttings, read_stream
 from lfm2_fixed.check.verdict import Verdict, judge
 from lfm2_fixed.gate import Turn, assemble, from_response, validate
 

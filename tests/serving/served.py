@@ -17,14 +17,17 @@ from vllm.parser.parser_manager import ParserManager
 from vllm.tool_parsers import ToolParserManager
 
 import lfm2_fixed
+from lfm2_fixed.core.dialects import DIALECTS
 
 PLUGIN = Path(lfm2_fixed.__file__).with_name("parser.py")
-NAMES = {"lfm2": "lfm2_fixed", "llama4": "llama4_pythonic_fixed"}
+NAMES = {dialect.name: dialect.parser for dialect in DIALECTS.values()}
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 SPECIAL = {
     "lfm2": ["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", S, E],
     "llama4": ["<|endoftext|>", "<|eot|>", "<|eom|>", "<|python_start|>", "<|python_end|>", "<|fim_pre|>"],
+    "pythonic": ["<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|python_tag|>", "<|start_header_id|>"],
+    "olmo3": ["<|endoftext|>", "<|im_start|>", "<|im_end|>"],  # its markers are plain text
     "plain": ["<|endoftext|>"],
 }
 NOT_SPECIAL = ["<think>", "</think>"]  # added, but not special, as in models that reason
