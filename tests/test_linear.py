@@ -268,7 +268,7 @@ def test_steps_of_any_pattern(dialect: Dialect, data: st.DataObject) -> None:
     """Law L7 for whatever is drawn.  ``scripts/fuzz`` draws for hours."""
     case = data.draw(texts(dialect))
     for step, size in ((0, 340), (2, 128)):
-        assert_linear(case, step, size)
+        assert_linear(case, step, size, PATTERN_BOUND)
 
 
 @pytest.mark.parametrize("dialect, text", [("llama4", " [na" * 50), ("lfm2", S + "na")], ids=["bare", "block"])
