@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import re
 import tracemalloc
 from collections.abc import Iterator
@@ -205,7 +206,13 @@ def assert_linear(case: Case, step: int, size: int, bound: int = STEP_BOUND) -> 
     assert second <= bound, (case, step, second)
 
 
-@pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
+QUICK = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
+"""Known texts in deltas of four alone: between them and the drawn patterns, what is quadratic shows there as well."""
+
+
+@pytest.mark.parametrize(
+    "step, size", [(4, 340)] if QUICK else [(0, 1026), (4, 340), (1, 64)], ids=lambda value: f"{value}"
+)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_steps(case: Case, step: int, size: int) -> None:
     """The known texts."""
@@ -298,7 +305,7 @@ WHOLE_BOUNDS = {
 def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
     """What comes in one piece is read by few matches, not part by part."""
     case = CASES[name]
-    first, second = growth(lambda text: count_steps([text], case.dialect, case.tools), case, 8205)
+    first, second = growth(lambda text: count_steps([text], case.dialect, case.tools), case, 1026)
     assert max(first, second) <= WHOLE_BOUNDS[name], (first, second)
 
 
@@ -308,7 +315,7 @@ def assert_copies_nothing(case: Case, step: int) -> None:
     assert second <= 1.3 * max(first, 0) + 32, (case, first, second)
 
 
-@pytest.mark.parametrize("step", [0, 16], ids=["whole", "deltas"])
+@pytest.mark.parametrize("step", [16] if QUICK else [0, 16])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_bytes(case: Case, step: int) -> None:
     """The known texts."""
