@@ -153,10 +153,10 @@ CASES = {
     "markers-lone-in-list": Case("", S + "[1, "),
     "markers-begin-names": Case("", S + "a" * 50 + " "),
     # Nested 150 levels deep, again and again.
-    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=8205),  # slices
+    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=2052),
     "deep-parentheses": Case(S + "[", "f(a=" + "(" * 150 + "1" + ")" * 150 + "), ", "]" + E),
     "deep-dicts": Case(S + "[", "f(a=" + "{'k': " * 150 + "1" + "}" * 150 + "), ", "]" + E),
-    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E, least=8205),
+    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E, least=2052),
     "deep-quotes": Case(VALUE + "[{'k': " * 75 + "'", "']}]}, ", "'" + "}]" * 75 + ")]" + E),
 }
 
