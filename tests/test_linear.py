@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import re
 import tracemalloc
 from collections.abc import Iterator
@@ -152,10 +153,10 @@ CASES = {
     "markers-lone-in-list": Case("", S + "[1, "),
     "markers-begin-names": Case("", S + "a" * 50 + " "),
     # Nested 150 levels deep, again and again.
-    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=8205),  # slices
+    "deep-lists": Case(S + "[", "f(a=" + "[" * 150 + "]" * 150 + "), ", "]" + E, least=2052),
     "deep-parentheses": Case(S + "[", "f(a=" + "(" * 150 + "1" + ")" * 150 + "), ", "]" + E),
     "deep-dicts": Case(S + "[", "f(a=" + "{'k': " * 150 + "1" + "}" * 150 + "), ", "]" + E),
-    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E, least=8205),
+    "deep-strings": Case(VALUE + "[" * 150 + "'", "', '", "'" + "]" * 150 + ")]" + E, least=2052),
     "deep-quotes": Case(VALUE + "[{'k': " * 75 + "'", "']}]}, ", "'" + "}]" * 75 + ")]" + E),
 }
 
@@ -190,17 +191,28 @@ def test_the_counters_count() -> None:
         assert min(steps_of_each(["x", "y"], after=head)) > 0
 
 
-def assert_linear(case: Case, step: int, size: int) -> None:
+PATTERN_BOUND = 400
+"""The same for patterns: the worst known (`','` in deltas of one character) takes 360, as each of its quotes closes,
+or does not, or is a slip of punctuation, which asks what the line goes on with."""
+
+
+def assert_linear(case: Case, step: int, size: int, bound: int = STEP_BOUND) -> None:
     """Steps a character stay the same as the text grows, and are few, in deltas of ``step`` characters (0: in one).
 
     Linear work has the same slope twice.  A quadratic part of 4 % at the first size exceeds the bound.
     """
     first, second = growth(lambda text: count_steps(cut(text, step), case.dialect, case.tools), case, size)
     assert second <= 1.15 * max(first, 0) + 1, (case, step, first, second)
-    assert second <= STEP_BOUND, (case, step, second)
+    assert second <= bound, (case, step, second)
 
 
-@pytest.mark.parametrize("step, size", [(0, 1026), (4, 340), (1, 64)], ids=["whole", "fours", "ones"])
+QUICK = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
+"""Known texts in deltas of four alone: between them and the drawn patterns, what is quadratic shows there as well."""
+
+
+@pytest.mark.parametrize(
+    "step, size", [(4, 340)] if QUICK else [(0, 1026), (4, 340), (1, 64)], ids=lambda value: f"{value}"
+)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_steps(case: Case, step: int, size: int) -> None:
     """The known texts."""
@@ -223,9 +235,9 @@ HOSTILE = [
 def test_steps_of_patterns_in_an_open_string() -> None:
     """The quote rule over every pattern: never closing, where the text is read again at its end, and closing."""
     for unit in HOSTILE:
-        assert_linear(Case(ARGUMENT, unit, E), step=2, size=96)
+        assert_linear(Case(ARGUMENT, unit, E), step=2, size=96, bound=PATTERN_BOUND)
         for tail in (E, "')]" + E):
-            assert_linear(Case(ARGUMENT, unit, tail), step=0, size=200)
+            assert_linear(Case(ARGUMENT, unit, tail), step=0, size=200, bound=PATTERN_BOUND)
 
 
 BODIES = [
@@ -263,7 +275,7 @@ def test_steps_of_any_pattern(dialect: Dialect, data: st.DataObject) -> None:
     """Law L7 for whatever is drawn.  ``scripts/fuzz`` draws for hours."""
     case = data.draw(texts(dialect))
     for step, size in ((0, 340), (2, 128)):
-        assert_linear(case, step, size)
+        assert_linear(case, step, size, PATTERN_BOUND)
 
 
 @pytest.mark.parametrize("dialect, text", [("llama4", " [na" * 50), ("lfm2", S + "na")], ids=["bare", "block"])
@@ -294,7 +306,7 @@ without what they take at once (the JSON form, which the model's template does n
 def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
     """What comes in one piece is read by few matches, not part by part."""
     case = CASES[name]
-    first, second = growth(lambda text: count_steps([text], case.dialect, case.tools), case, 8205)
+    first, second = growth(lambda text: count_steps([text], case.dialect, case.tools), case, 1026)
     assert max(first, second) <= WHOLE_BOUNDS[name], (first, second)
 
 
@@ -304,7 +316,7 @@ def assert_copies_nothing(case: Case, step: int) -> None:
     assert second <= 1.3 * max(first, 0) + 32, (case, first, second)
 
 
-@pytest.mark.parametrize("step", [0, 16], ids=["whole", "deltas"])
+@pytest.mark.parametrize("step", [16] if QUICK else [0, 16])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_bytes(case: Case, step: int) -> None:
     """The known texts."""
@@ -321,12 +333,12 @@ def test_bytes_of_patterns(head: str) -> None:
 
 
 @pytest.mark.parametrize("head, tools", [(ARGUMENT, None), ("", None), (VALUE + "[", None), (S + "[", TOOLS)])
-def test_a_delta_costs_the_same_after_a_megabyte(head: str, tools: object) -> None:
-    """The very same steps after 4 KB and after 1 MB of a string, of prose, of a list, of calls."""
+def test_a_delta_costs_the_same_after_a_long_text(head: str, tools: object) -> None:
+    """The very same steps after 4 KB and after 256 KB of a string, of prose, of a list, of calls."""
     unit = {ARGUMENT: "text ", "": "text ", VALUE + "[": "'x', 12, ", S + "[": "f(a='x', b=12), "}[head]
     deltas = cut(unit * 20, 4)
     early, late = (
-        steps_of_each(deltas, tools=tools, after=head + unit * (size // len(unit))) for size in (4096, 1 << 20)
+        steps_of_each(deltas, tools=tools, after=head + unit * (size // len(unit))) for size in (4096, 1 << 18)
     )
     assert early == late
 
@@ -346,19 +358,29 @@ def test_streams_are_small() -> None:
     assert used < 1000 * 8_000, used
 
 
+@settings(max_examples=max(20, settings().max_examples // 100))
+@given(st.text('abc ,.:=()[]{}"1', min_size=20, max_size=20))
+def test_a_drawn_delta_costs_late_what_it_costs_early(unit: str) -> None:
+    """In a long argument, whatever its text."""
+    early, late = (steps_of_each([unit] * 5, after=ARGUMENT + unit * count) for count in (5, 400))
+    assert early == late
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 @pytest.mark.parametrize("answer", ["prose", "blocks", "calls-malformed"])
-def test_nothing_grows_with_the_answer(answer: str) -> None:
+def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
     """What a stream keeps after 200 KB outside an open block is what it keeps after 10 KB."""
     unit = {
         "prose": "A word. ",
         "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
         "calls-malformed": S + "[f(a=foo()), g(b=[1, 2])]" + E + " then ",
     }[answer]
+    unit = unit.replace(S, dialect.start).replace(E, dialect.ends[0])
     kept = []
     for size in (10_000, 200_000):
         tracemalloc.start()
         try:
-            stream = PythonicStream()
+            stream = PythonicStream(dialect.name)
             for _ in range(size // len(unit)):
                 stream.feed(unit)
             gc.collect()
