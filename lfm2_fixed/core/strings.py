@@ -36,8 +36,10 @@ from .tokens import (
     SIMPLE_ESCAPES,
 )
 
-# Plain text of an f-string, where braces mean something, too.
-_NO_BRACES = {quote: re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
+# A run without the quote and backslashes, and (f-strings) without braces.
+_PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
+_PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
+_SHORT = 40  # characters: a pattern is as fast for these, measured
 
 # Simple escapes with the plain text after each; in a single-quoted literal up to a newline, which is
 # for ``_take`` to see: behind it backslashes may be text.
@@ -117,6 +119,7 @@ class _Literal:
         self.start = start
         self.quote = ""
         self.delimiter = ""
+        self.plain = _PLAIN["'", self.format]
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
         self.delimiter_unescaped = False  # one was text: this writer escapes nothing
@@ -188,14 +191,14 @@ class _Literal:
     def _take(self) -> bool:
         """Take the plain text at the cursor; whether that is all there is so far.
 
-        ``str.find`` twice is faster than one search for either character; what arrives at once is short enough
-        for the second to be no more work than the first (the envelope cuts it).
+        In a long piece ``str.find`` twice is faster than one pattern of either character.  What arrives at once
+        is no longer than what the envelope cuts, so that the second search cannot go far beyond the first's end.
         """
         source = self.source
         text = source.text
         start = source.pos
-        if self.format:
-            run = _NO_BRACES[self.quote].match(text, start)
+        if self.format or len(text) - start < _SHORT:
+            run = self.plain.match(text, start)
             end = run.end() if run else start
         else:
             end = text.find(self.quote, start)
@@ -247,6 +250,7 @@ class _Literal:
                 delimiter = quote
         self.quote = quote
         self.delimiter = delimiter
+        self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
 
     def _three_close(self) -> Reader[bool]:
