@@ -39,6 +39,15 @@ TURNS: dict[str, tuple[str, str, str, list[tuple[str, dict[str, Any]]]]] = {
 BY_TURN = pytest.mark.parametrize("name", TURNS)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _first_request() -> None:
+    """The first streamed request to a fresh server says its script without the first token: nothing that a parser
+    could see.  ``<think>`` is that token here, so it is spent on another text."""
+    import conftest
+
+    streamed(conftest._servers.get("thoughts"), "Hello.")
+
+
 @BY_TURN
 def test_chat(thoughts: Server, name: str) -> None:
     text, reasoning, content, calls = TURNS[name]
@@ -66,7 +75,7 @@ def test_cut_in_the_thought(thoughts: Server) -> None:
 
 def test_several_choices(thoughts: Server) -> None:
     text, reasoning, _, calls = TURNS["think + call"]
-    for turns in (streamed(thoughts, text, n=2), whole(thoughts, text, n=2)):
+    for turns in (streamed(thoughts, text, n=2, temperature=1.0), whole(thoughts, text, n=2, temperature=1.0)):
         assert [turn.reasoning for turn in turns] == [reasoning] * 2
         assert [turn.calls for turn in turns] == [wanted(*calls)] * 2
 
