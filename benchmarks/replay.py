@@ -1,6 +1,6 @@
 """How long ``lfm2-fixed check`` takes: 10 MB of capture, of several kinds.
 
-usage: python benchmarks/replay.py [MEGABYTES]        needs: pip install 'lfm2-fixed[tools]'
+usage: python benchmarks/replay.py [MEGABYTES]        needs: pip install '.[tools]'
 
 CPU seconds of this process, and as a multiple of reading the same capture once.
 """

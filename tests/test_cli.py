@@ -243,10 +243,10 @@ def test_without_the_extra() -> None:
     """One sentence instead of a traceback where click or rich is missing."""
     result = program(code="-c import sys; sys.modules['click'] = None; import lfm2_fixed.cli")
     assert result.returncode == 1
-    assert result.stderr == "lfm2-fixed: click is not installed; run: pip install 'lfm2-fixed[cli]'\n"
+    assert result.stderr == "lfm2-fixed: click is not installed; in a checkout of lfm2-fixed: pip install '.[cli]'\n"
     without_rich = "-c import sys; sys.modules['rich.console'] = None; from lfm2_fixed.cli import main; main()"
     result = program("parse", text="x", code=without_rich)
     assert result.returncode == 0, "rich is for the table alone"
     result = program("repro", code=without_rich)
     assert result.returncode == 1
-    assert result.stderr == "Error: rich.console is not installed; run: pip install 'lfm2-fixed[cli]'\n"
+    assert result.stderr == "Error: rich.console is not installed; in a checkout of lfm2-fixed: pip install '.[cli]'\n"

@@ -11,7 +11,7 @@ import lfm2_fixed
 
 PACKAGE = Path(lfm2_fixed.__file__).parent
 FLOORS = {
-    **{"core": 0, "wire": 1, "grammar": 2, "gate": 2, "proxy": 3, "plugin": 3, "check": 3},
+    **{"core": 0, "wire": 1, "extras": 1, "grammar": 2, "gate": 2, "proxy": 3, "plugin": 3, "check": 3},
     **{"parser": 4, "repro": 5, "cli": 6, "__main__": 7},
 }
 """The floor of each package or module.  None imports from its own floor or from above: those of one floor do not know

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..extras import install
 from .capture import UnusableInput
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def ask(
     try:
         import httpx
     except ImportError as error:
-        raise UnusableInput("--live needs the package httpx: pip install 'lfm2-fixed[tools]'.") from error
+        raise UnusableInput(f"--live needs the package httpx; {install('tools')}") from error
     limits = httpx.Timeout(timeout, connect=min(timeout, 10.0))
     with httpx.Client(timeout=limits, headers={**headers, "Accept-Encoding": "identity"}) as client:
         stream, cut = _streamed(client, address, body, timeout)

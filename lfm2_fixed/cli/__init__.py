@@ -15,10 +15,12 @@ from dataclasses import asdict
 from fnmatch import fnmatch
 from typing import Any, BinaryIO
 
+from ..extras import missing
+
 try:
     import click
-except ImportError as missing:
-    raise SystemExit(f"lfm2-fixed: {missing.name} is not installed; run: pip install 'lfm2-fixed[cli]'") from None
+except ImportError as error:
+    raise SystemExit(f"lfm2-fixed: {missing(error, 'cli')}") from None
 
 from .. import __version__
 from ..core.dialects import DIALECTS
@@ -39,10 +41,6 @@ def main() -> None:
 
 main.add_command(check)
 main.add_command(proxy)
-
-
-def _needs(extra: str, missing: ImportError) -> click.ClickException:
-    return click.ClickException(f"{missing.name} is not installed; run: pip install 'lfm2-fixed[{extra}]'")
 
 
 # --- repro ----------------------------------------------------------------------------------------
@@ -70,8 +68,8 @@ def repro(patterns: Sequence[str], brief: bool, llama_url: str | None, api_key: 
         from rich.console import Console
 
         from ..repro.report import all_right, print_report
-    except ImportError as missing:
-        raise _needs("cli", missing) from None
+    except ImportError as error:
+        raise click.ClickException(missing(error, "cli")) from None
     # A real model is asked to write the calls: what it writes by itself is its own choice.
     patterns = patterns or (("seed/*",) if llama_url else ("*",))
     payloads = [payload for payload in PAYLOADS if any(fnmatch(payload.id, pattern) for pattern in patterns)]
@@ -118,8 +116,8 @@ def _server_readings(
         import httpx
 
         from ..repro.servers import server_readings
-    except ImportError as missing:
-        raise _needs("proxy", missing) from None
+    except ImportError as error:
+        raise click.ClickException(missing(error, "proxy")) from None
     try:
         return server_readings(url, payloads, api_key=api_key, say=say)
     except (OSError, ValueError, httpx.HTTPError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..core.dialects import DIALECTS
+from ..extras import missing
 
 
 class Unusable(click.ClickException):
@@ -98,8 +99,9 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
 
         if options["gate"]:
             import jsonschema  # noqa: F401
-    except ImportError as missing:
-        raise click.ClickException(f"{missing.name} is not installed; run: pip install 'lfm2-fixed[proxy]'") from None
+    except ImportError as error:
+        extra = "tools" if (error.name or "").startswith("jsonschema") else "proxy"
+        raise click.ClickException(missing(error, extra)) from None
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)

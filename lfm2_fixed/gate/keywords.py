@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..extras import install
 from ..wire.strict_json import pointer
 from ..wire.text import shortened
 from .budget import size, spend
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _INSTALL = (
     "Checking tool calls against their schemas needs the package jsonschema: "
-    "pip install 'lfm2-fixed[tools]' (or: pip install jsonschema)."
+    f"pip install jsonschema (or, {install('tools')})."
 )
 
 

@@ -192,4 +192,4 @@ except ImportError as error:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=60
     )
-    assert done.stdout.count("\n") == 1 and "pip install 'lfm2-fixed[tools]'" in done.stdout
+    assert done.stdout.count("\n") == 1 and "pip install '.[tools]'" in done.stdout

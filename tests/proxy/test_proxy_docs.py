@@ -91,7 +91,7 @@ def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "starlette", None)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     result = CliRunner().invoke(proxy, ["--upstream", "http://127.0.0.1:1"])
-    assert result.exit_code == 1 and "pip install 'lfm2-fixed[proxy]'" in result.output
+    assert result.exit_code == 1 and "pip install '.[proxy]'" in result.output
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze")

@@ -236,7 +236,7 @@ check()
         capture_output=True, text=True, cwd=bench.directory, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1 and missing in done.stderr and "lfm2-fixed[tools]" in done.stderr
+    assert done.stderr.count("\n") == 1 and missing in done.stderr and "pip install '.[tools]'" in done.stderr
 
 
 # --- live ---------------------------------------------------------------------------------------
