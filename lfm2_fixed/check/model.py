@@ -55,7 +55,7 @@ def model_turns(beside: Beside, tools: Tools) -> list[Turn]:
 
 
 def _turn(answer: str, dialect: Any, tools: Tools) -> Turn:
-    result = parse(answer, dialect, tools.parameters)
+    result = parse(answer, dialect, tools.given)
     return Turn(tuple(Call(call.name, call.arguments) for call in result.calls), result.content)
 
 
@@ -64,7 +64,5 @@ def bare_calls(text: str, tools: Tools) -> bool:
     answer = text.strip()
     if not answer.startswith("["):
         return False
-    found = parse(answer, "llama4", tools.parameters)
-    return (
-        bool(found.calls) and not found.content.strip() and all(call.name in tools.parameters for call in found.calls)
-    )
+    found = parse(answer, "llama4", tools.given)
+    return bool(found.calls) and not found.content.strip() and all(call.name in tools for call in found.calls)

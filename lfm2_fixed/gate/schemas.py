@@ -37,14 +37,11 @@ class ToolsError(ValueError):
 class _Declared:
     """One tool: its validator, None where anything goes; ``text``: whether it takes free text."""
 
-    __slots__ = ("key", "parameters", "text", "validator")
+    __slots__ = ("key", "text", "validator")
 
-    def __init__(
-        self, key: tuple[str, str], validator: Validator | None, parameters: tuple[str, ...] = (), text: bool = False
-    ) -> None:
+    def __init__(self, key: tuple[str, str], validator: Validator | None, text: bool = False) -> None:
         self.key = key
         self.validator = validator
-        self.parameters = parameters
         self.text = text
 
 
@@ -61,13 +58,14 @@ class Tools:
     def __init__(self, tools: Iterable[Any]) -> None:
         self._declared: dict[tuple[str, str], _Declared] = {}
         self._by_name: dict[str, list[_Declared]] = {}
-        given = list(tools)
+        self.given = given = list(tools)
+        """As the request has them, schemas and all: for the machine that reads the model's own text."""
         name = ""
         try:
             with budget(TOOLS):
                 for function in functions(given, _refuse):
                     name = function.name
-                    self._add(function.key, function.model_name, function.schema, function.parameters, function.custom)
+                    self._add(function.key, function.model_name, function.schema, function.custom)
         except BadSchema as error:
             raise ToolsError(f"the parameters of {name!r} are no JSON Schema: {error}") from error
         except OverBudget:
@@ -82,14 +80,6 @@ class Tools:
     def names(self) -> tuple[str, ...]:
         """The declared names, in order."""
         return tuple(name for _, name in self._declared)
-
-    @property
-    def parameters(self) -> dict[str, tuple[str, ...]]:
-        """The declared functions' parameters by the names that a model writes, in order."""
-        return {
-            f"{namespace}__{name}" if namespace else name: tool.parameters
-            for (namespace, name), tool in self._declared.items()
-        }
 
     def find(self, call: Call) -> _Declared | None:
         """The tool that a call names, or None.
@@ -133,9 +123,7 @@ class Tools:
             message = f"could not be checked against the schema ({type(error).__name__})"
             return [Violation("SCHEMA_VIOLATION", "", message)]
 
-    def _add(
-        self, key: tuple[str, str], model_name: str, schema: Any, parameters: tuple[str, ...], custom: bool
-    ) -> None:
+    def _add(self, key: tuple[str, str], model_name: str, schema: Any, custom: bool) -> None:
         if custom:
             self._enter(_Declared(key, None, text=True), model_name)
             return
@@ -144,7 +132,7 @@ class Tools:
             schema = {"type": "object", "properties": {}, "additionalProperties": False}
         if not isinstance(schema, (Mapping, bool)):
             raise BadSchema("neither an object nor a boolean")
-        self._enter(_Declared(key, compile_schema(schema), parameters), model_name)
+        self._enter(_Declared(key, compile_schema(schema)), model_name)
 
     def _enter(self, tool: _Declared, model_name: str) -> None:
         if tool.key in self._declared:

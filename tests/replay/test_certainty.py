@@ -386,3 +386,10 @@ def test_odd_chunks_end_in_a_verdict(bench: Bench, chunk: bytes) -> None:
     for stream in (b"data: " + chunk + b"\n\n", b"data: " + chunk + b"\n\n" + sse(chat_frames([MOVE]))):
         result = bench.run(bench.file("s.sse", stream), "--seen", seen)
         assert result.exit_code in (1, 2) and "itself failed" not in result.output, result.output
+
+
+def test_the_models_text_is_read_with_the_tools_schemas(bench: Bench) -> None:
+    """A lone object is the arguments where the first parameter is no object: the schema says so, not the names."""
+    raw = bench.file("raw.txt", b'<|tool_call_start|>[move({"lat": 10.5})]<|tool_call_end|>')
+    said = bench.said(chat_frames([MOVE]), "--raw", raw, "--dialect", "lfm2")
+    assert faults(said) == [], said
