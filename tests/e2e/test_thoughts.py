@@ -39,15 +39,6 @@ TURNS: dict[str, tuple[str, str, str, list[tuple[str, dict[str, Any]]]]] = {
 BY_TURN = pytest.mark.parametrize("name", TURNS)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _first_request() -> None:
-    """The first streamed request to a fresh server says its script without the first token: nothing that a parser
-    could see.  ``<think>`` is that token here, so it is spent on another text."""
-    import conftest
-
-    streamed(conftest._servers.get("thoughts"), "Hello.")
-
-
 @BY_TURN
 def test_chat(thoughts: Server, name: str) -> None:
     text, reasoning, content, calls = TURNS[name]
