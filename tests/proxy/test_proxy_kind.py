@@ -94,11 +94,17 @@ def test_one_question_serves_all_who_wait() -> None:
     assert upstream.asked == ["/props", "/version"]
 
 
-def test_another_asks_when_the_first_has_gone() -> None:
+def introduced(caplog: pytest.LogCaptureFixture) -> None:
+    """Wait until the proxy has its answer to the question it asks at its start: a request would wait for that, too."""
+    eventually(lambda: "upstream http" in caplog.text, "the introduction")
+
+
+def test_another_asks_when_the_first_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "lfm2_fixed.proxy")
     upstream = Scripted(kind="vllm")
     upstream.says = {path: (503, {}) for path in ("/props", "/version")}
     with pair(upstream) as proxy:
-        eventually(lambda: len(upstream.asked) == 2, "the introduction")
+        introduced(caplog)
         upstream.thinks, upstream.says = 1.0, {}
         proxy.upstream.asked.clear()
         first = open_raw(proxy.url, {"turns": [[CALL]]})
@@ -112,7 +118,8 @@ def test_another_asks_when_the_first_has_gone() -> None:
         assert answers == ["parse"] and upstream.asked == ["/props", "/props", "/version"]
 
 
-def test_the_clients_key_is_shown_to_who_asks_for_one() -> None:
+def test_the_clients_key_is_shown_to_who_asks_for_one(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "lfm2_fixed.proxy")
     seen: list[str] = []
 
     class Locked(Scripted):
@@ -124,7 +131,7 @@ def test_the_clients_key_is_shown_to_who_asks_for_one() -> None:
             await super().__call__(scope, receive, send)
 
     with pair(Locked(kind="vllm")) as proxy:
-        eventually(lambda: len(seen) == 2, "the introduction")
+        introduced(caplog)
         answer = proxy.client.post(
             "/v1/chat/completions", json=body(CALL), headers={"authorization": "Bearer k"}
         ).json()
