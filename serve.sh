@@ -12,10 +12,10 @@ usage: ./serve.sh MODEL [flags…]         serve a model, e.g. ./serve.sh Liquid
        ./serve.sh --help
 
 MODEL  a name on the Hub or a directory. Needs vLLM 0.26.0 or newer: the `vllm` command on the PATH (or VLLM=/path/to/vllm),
-       e.g. in vLLM's container, or after `pip install vllm` in an active venv. Llama 4 models get
-       --tool-call-parser llama4_pythonic_fixed; all others lfm2_fixed and, as LFM2.5 models reason first,
-       --reasoning-parser qwen3. Models that do not reason (LFM2, "Instruct") are served without it;
-       --no-reasoning forces that, --reasoning-parser NAME chooses another.
+       e.g. in vLLM's container, or after `pip install vllm` in an active venv. The --tool-call-parser is chosen by the
+       directory's config.json, or by the name: llama4_pythonic_fixed for Llama 4, pythonic_fixed for Llama 3.2 and ToolACE,
+       olmo3_fixed for OLMo 3; all others get lfm2_fixed and --reasoning-parser lfm2_fixed, which is right for models that
+       reason and for those that do not. --reasoning-parser NAME chooses another (OLMo 3 Think: olmo3), --no-reasoning none.
 flags  are handed to vLLM and come last, so they win. (With --tool-parser-plugin of your own: vLLM 0.30 and newer die with
        a TypeError where the path begins with ./ or ../; write lfm2_fixed/parser.py or an absolute path.)
 
@@ -24,7 +24,8 @@ Without a MODEL nothing but Linux and Python 3.11 to 3.14 with venv is needed, n
 it any model output and see what a client gets. Where a request constrains the calls (tool_choice "required", a named
 function, strict tools), what the constraint forbids is left out of it, or said otherwise.
   --port N        default: 8000 (with --demo: a free one)
-  --parser NAME   lfm2_fixed (default), llama4_pythonic_fixed, or lfm2: vLLM's own parser, with your own payload
+  --parser NAME   lfm2_fixed (default), llama4_pythonic_fixed, pythonic_fixed, olmo3_fixed, or lfm2: vLLM's own parser, with
+                  your own payload
   --log FILE      the server's log
   --brief         of the demo, only the table and the sums
 The demo sends the payloads of `lfm2-fixed repro` through vLLM's own parser and this one, streamed and whole, prints the
@@ -55,18 +56,17 @@ tiny() { # script of serve/, its arguments…
     exec "$venv/bin/python" "$HERE/serve/$script" "$@"
 }
 
-# Whether the model is a Llama 4: by its configuration if it is a directory, else by its name.
-is_llama4() {
-  if [ -f "$1/config.json" ]; then grep -qi '"llama4\|"Llama4' "$1/config.json"; else
-    case "${1,,}" in *llama-4* | *llama4*) true ;; *) false ;; esac
-  fi
-}
-
-reasons() { # by its name: LFM2 and instruction-tuned models do not
-  case "${1,,}" in
-    *thinking*) true ;;
-    *instruct* | *lfm2-*) false ;;
-    *) true ;;
+parser_for() { # MODEL: by its configuration if it is a directory, else by its name
+  local about="${1,,}"
+  [ -f "$1/config.json" ] && about="$(tr -d '[:space:]' <"$1/config.json" | tr '[:upper:]' '[:lower:]')"
+  case "$about" in
+    *lfm2*) echo lfm2_fixed ;; # first: a fine-tuned one may be named after somebody else's data
+    *llama-4* | *llama4*) echo llama4_pythonic_fixed ;;
+    *olmo-3* | *olmo3*) echo olmo3_fixed ;;
+    *llama-3.2* | *llama3.2* | *toolace*) echo pythonic_fixed ;;
+    # A configuration does not tell the versions of Llama 3 apart; its models' tokenizers have no markers of LFM2's.
+    *'"model_type":"llama"'* | *'"model_type":"mllama"'*) echo pythonic_fixed ;;
+    *) echo lfm2_fixed ;;
   esac
 }
 
@@ -89,15 +89,14 @@ serve() {
       *) flags+=("$argument") ;;
     esac
   done
-  if is_llama4 "$model"; then
-    parser=llama4_pythonic_fixed
-    [ "$reasoning" = auto ] && reasoning=no
-  else
-    parser=lfm2_fixed
-    [ "$reasoning" = auto ] && ! reasons "$model" && reasoning=no
-  fi
+  parser="$(parser_for "$model")"
   set -- --enable-auto-tool-choice --tool-parser-plugin "$PLUGIN" --tool-call-parser "$parser"
-  [ "$reasoning" = auto ] && set -- "$@" --reasoning-parser qwen3
+  if [ "$reasoning" = auto ] && [ "$parser" = lfm2_fixed ]; then
+    reasoning=ours
+    set -- "$@" --reasoning-parser lfm2_fixed
+  fi
+  # The engine's process loads no tool parser's plugin, but asks the reasoning parser where a grammar begins to hold.
+  case "$reasoning" in ours | given) set -- "$@" --reasoning-parser-plugin "$PLUGIN" ;; esac
   say "vLLM ${version:-(unknown version)}: vllm serve $model $* ${flags[*]-}"
   exec "$vllm" serve "$model" "$@" ${flags[@]+"${flags[@]}"}
 }

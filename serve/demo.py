@@ -18,9 +18,10 @@ from rig import PLUGIN, Server, ServerError, chat_body, read_sse
 from serve_options import demo_options
 
 import lfm2_fixed
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.readers import Merged, Outcome
 from lfm2_fixed.repro.report import all_right, print_report
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 LFM2 = [payload for payload in PAYLOADS if payload.dialect == "lfm2"]
 

@@ -12,7 +12,7 @@ import difflib
 import sys
 from typing import NoReturn
 
-PARSERS = ["lfm2_fixed", "llama4_pythonic_fixed", "lfm2"]
+PARSERS = ["lfm2_fixed", "llama4_pythonic_fixed", "pythonic_fixed", "olmo3_fixed", "lfm2"]
 """For ``--parser``; the last is vLLM's own."""
 
 

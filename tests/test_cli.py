@@ -89,6 +89,11 @@ def test_parse_dialect() -> None:
         {"name": "w", "arguments": {"a": 1}}
     ]
     assert json.loads(run("parse", text=text).output)["calls"] == []
+    text = "<function_calls>w(a=1)\nw(a=2)</function_calls>"
+    assert json.loads(run("parse", "--dialect", "olmo3", text=text).output)["calls"] == [
+        {"name": "w", "arguments": {"a": 1}},
+        {"name": "w", "arguments": {"a": 2}},
+    ]
     wrong = run("parse", "--dialect", "llama3", text=text)
     assert wrong.exit_code == 2 and "llama3" in wrong.output
 

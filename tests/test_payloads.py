@@ -8,8 +8,9 @@ import json
 import pytest
 
 from lfm2_fixed.core.tools import declared_parameters
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.readers import CUTTINGS, WAYS, EngineFree, Outcome, read, tokens
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 

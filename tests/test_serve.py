@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +25,10 @@ sys.path.insert(0, str(SERVE))
 
 import rig  # noqa: E402
 from rig import Server, ServerError, read_sse  # noqa: E402
-from serve_options import demo_options, server_options  # noqa: E402
+from serve_options import PARSERS, demo_options, server_options  # noqa: E402
 
 from lfm2_fixed import parse  # noqa: E402
+from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -76,36 +79,68 @@ def test_model(vllm: Path) -> None:
     assert flags(vllm, "LiquidAI/LFM2.5-2.6B", "--port", "1", "--x", "a b") == [
         *("serve", "LiquidAI/LFM2.5-2.6B", "--enable-auto-tool-choice"),
         *("--tool-parser-plugin", str(ROOT / "lfm2_fixed" / "parser.py"), "--tool-call-parser", "lfm2_fixed"),
-        *("--reasoning-parser", "qwen3", "--port", "1", "--x", "a b"),
+        *("--reasoning-parser", "lfm2_fixed", "--reasoning-parser-plugin", str(ROOT / "lfm2_fixed" / "parser.py")),
+        *("--port", "1", "--x", "a b"),
     ]
 
 
 @pytest.mark.parametrize(
-    "model, parser, reasoning",
+    "model, parser",
     [
-        ("LiquidAI/LFM2.5-8B-A1B", "lfm2_fixed", True),
-        ("LiquidAI/LFM2.5-1.2B-Thinking", "lfm2_fixed", True),
-        ("LiquidAI/LFM2.5-1.2B-Instruct", "lfm2_fixed", False),
-        ("LiquidAI/LFM2-1.2B", "lfm2_fixed", False),
-        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4_pythonic_fixed", False),
+        ("LiquidAI/LFM2.5-8B-A1B", "lfm2_fixed"),
+        ("LiquidAI/LFM2.5-1.2B-Thinking", "lfm2_fixed"),
+        ("LiquidAI/LFM2.5-1.2B-Instruct", "lfm2_fixed"),
+        ("LiquidAI/LFM2-1.2B", "lfm2_fixed"),
+        ("someone/LFM2-1.2B-ToolACE", "lfm2_fixed"),
+        ("someone/unknown", "lfm2_fixed"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4_pythonic_fixed"),
+        ("meta-llama/Llama-3.2-3B-Instruct", "pythonic_fixed"),
+        ("Team-ACE/ToolACE-2-Llama-3.1-8B", "pythonic_fixed"),
+        ("allenai/Olmo-3-7B-Instruct", "olmo3_fixed"),
+        ("allenai/Olmo-3.1-32B-Think", "olmo3_fixed"),
     ],
 )
-def test_parser_for_model(vllm: Path, model: str, parser: str, reasoning: bool) -> None:
+def test_parser_for_model(vllm: Path, model: str, parser: str) -> None:
     given = flags(vllm, model)
     assert given[given.index("--tool-call-parser") + 1] == parser
-    assert ("--reasoning-parser" in given) is reasoning
+    # Ours is right for LFM2 whether it reasons or not; the other families have none.
+    assert given[given.index(parser) + 1 :][:2] == (["--reasoning-parser", parser] if parser == "lfm2_fixed" else [])
 
 
-def test_parser_for_directory(vllm: Path, tmp_path: Path) -> None:
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "config.json").write_text(json.dumps({"model_type": "llama4"}))
-    assert "llama4_pythonic_fixed" in flags(vllm, str(tmp_path / "m"))
-    (tmp_path / "m" / "config.json").write_text(json.dumps({"model_type": "lfm2"}))
-    assert "lfm2_fixed" in flags(vllm, str(tmp_path / "m"))
+@pytest.mark.parametrize(
+    "config, parser",
+    [
+        ({"model_type": "llama4", "text_config": {"model_type": "llama4_text"}}, "llama4_pythonic_fixed"),
+        ({"architectures": ["Llama4ForConditionalGeneration"]}, "llama4_pythonic_fixed"),
+        ({"model_type": "lfm2"}, "lfm2_fixed"),
+        ({"model_type": "lfm2_moe"}, "lfm2_fixed"),
+        ({"architectures": ["Olmo3ForCausalLM"], "model_type": "olmo3"}, "olmo3_fixed"),
+        ({"architectures": ["LlamaForCausalLM"], "model_type": "llama"}, "pythonic_fixed"),
+    ],
+)
+def test_parser_for_directory(vllm: Path, tmp_path: Path, config: dict[str, Any], parser: str) -> None:
+    """By what its configuration says, whatever it is called."""
+    model = tmp_path / "Llama-4 or Olmo-3"
+    model.mkdir()
+    for indent in (None, 2):
+        (model / "config.json").write_text(json.dumps(config, indent=indent))
+        given = flags(vllm, str(model))
+        assert given[given.index("--tool-call-parser") + 1] == parser
+
+
+def test_every_parser_of_the_table_can_be_chosen() -> None:
+    ours = {dialect.parser for dialect in DIALECTS.values()}
+    assert set(PARSERS) == {*ours, DIALECTS["lfm2"].stock}
+    said = run(ROOT / "serve.sh", "--help").stdout
+    assert all(parser in said for parser in ours)
+    serve = (ROOT / "serve.sh").read_text()
+    chosen = serve[serve.index("parser_for() {") : serve.index("serve() {")]
+    assert ours == set(re.findall(r"echo (\w+)", chosen))
 
 
 def test_reasoning_can_be_chosen(vllm: Path) -> None:
-    assert "--reasoning-parser" not in flags(vllm, "LiquidAI/LFM2.5-2.6B", "--no-reasoning")
+    given = flags(vllm, "LiquidAI/LFM2.5-2.6B", "--no-reasoning")
+    assert not any("reasoning" in flag for flag in given)
     given = flags(vllm, "LiquidAI/LFM2.5-2.6B", "--reasoning-parser", "other")
     assert given[-2:] == ["--reasoning-parser", "other"] and given.count("--reasoning-parser") == 1
 

@@ -182,7 +182,7 @@ MARKERS = tuple(
         [
             *(dialect.start for dialect in DIALECTS.values()),
             *(end for dialect in DIALECTS.values() for end in dialect.ends),
-            *("<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<|tool_calls_section_begin|>"),
+            *("<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|tool_calls_section_begin|>"),
             *("<｜tool▁calls▁begin｜>", "<function_call>", "<|tool_call|>"),
         ]
     )

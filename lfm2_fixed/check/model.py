@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
+from ..core.dialects import DIALECTS
 from ..core.stream import parse
 from ..gate.schemas import Tools
 from ..wire.turn import Call, Turn
@@ -25,7 +25,7 @@ class Beside:
     whole: Mapping[int, Turn] = field(default_factory=dict)
     whole_error: str | None = None
     raw: str | None = None
-    dialect: Literal["lfm2", "llama4"] = "lfm2"
+    dialect: str = "lfm2"
     seen: Sequence[Call] | None = None
     expected_calls: int | None = None
     sampled: bool = False
@@ -54,9 +54,13 @@ def model_turns(beside: Beside, tools: Tools) -> list[Turn]:
     return [_turn(answer, beside.dialect, tools) for answer in answers]
 
 
-def _turn(answer: str, dialect: Any, tools: Tools) -> Turn:
+def _turn(answer: str, dialect: str, tools: Tools) -> Turn:
     result = parse(answer, dialect, tools.given)
     return Turn(tuple(Call(call.name, call.arguments) for call in result.calls), result.content)
+
+
+_BARE = next(name for name, dialect in DIALECTS.items() if dialect.bare_lists)
+"""A dialect whose lists need no markers; which one makes no difference to a text that is nothing but a list."""
 
 
 def bare_calls(text: str, tools: Tools) -> bool:
@@ -64,5 +68,5 @@ def bare_calls(text: str, tools: Tools) -> bool:
     answer = text.strip()
     if not answer.startswith("["):
         return False
-    found = parse(answer, "llama4", tools.given)
+    found = parse(answer, _BARE, tools.given)
     return bool(found.calls) and not found.content.strip() and all(call.name in tools for call in found.calls)

@@ -27,8 +27,9 @@ from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallAborted, CallStart, Event
 from ..core.stream import PythonicStream, collect
 from ..core.tools import declared_parameters
-from ..repro.payloads import PAYLOADS, Payload
+from ..repro.payloads import PAYLOADS
 from ..repro.readers import EngineFree, Outcome, Reader, read, vllm_is_installed, vllm_readers
+from ..repro.turns import Payload
 from .check import check
 from .proxy import proxy
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -19,6 +19,7 @@ from ..check.model import Beside
 from ..check.replay import Cuttings, Reading, cut_everywhere, read_stream
 from ..check.report import as_document, as_lines
 from ..check.verdict import Verdict, judge
+from ..core.dialects import DIALECTS
 from ..gate.schemas import ToolsError
 from ..gate.validate import as_call
 from ..wire.assemble import from_response
@@ -52,7 +53,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
 )
 @click.option(
     "--dialect",
-    type=click.Choice(["lfm2", "llama4"]),
+    type=click.Choice(sorted(DIALECTS)),
     help="How the model writes calls: compare with its own text as well, from the log "
     "probabilities of the whole response or from --raw.",
 )
@@ -93,7 +94,7 @@ def check(
     whole_file: Path | None,
     expect_calls: int | None,
     seen_file: Path | None,
-    dialect: Literal["lfm2", "llama4"] | None,
+    dialect: str | None,
     raw_file: Path | None,
     url: str | None,
     model: str | None,
@@ -145,7 +146,7 @@ def check(
             whole_status=live.whole_status if live else None,
             raw=raw,
             raw_of_whole=raw_file is None,
-            dialect=dialect or "lfm2",
+            dialect=dialect or Beside.dialect,
             seen=None if seen_file is None else _seen(seen_file),
             expected_calls=expect_calls,
             sampled=sampled,

@@ -16,6 +16,8 @@ class Dialect:
     name: str
     parser: str
     """What vLLM's ``--tool-call-parser`` calls our parser for it."""
+    stock: str
+    """And vLLM's own, which ours is compared with."""
     start: str
     """The marker that opens a block."""
     ends: tuple[str, ...]
@@ -52,6 +54,7 @@ _ALL = (
     Dialect(
         "lfm2",
         "lfm2_fixed",
+        "lfm2",
         "<|tool_call_start|>",
         ("<|tool_call_end|>",),
         (
@@ -64,6 +67,7 @@ _ALL = (
     Dialect(
         "llama4",
         "llama4_pythonic_fixed",
+        "llama4_pythonic",
         "<|python_start|>",
         ("<|python_end|>", "<|eom|>", "<|eot|>"),
         (
@@ -78,6 +82,7 @@ _ALL = (
     Dialect(
         "pythonic",
         "pythonic_fixed",
+        "pythonic",
         "<|python_tag|>",
         ("<|eom_id|>", "<|eot_id|>"),
         (
@@ -91,6 +96,7 @@ _ALL = (
     Dialect(
         "olmo3",
         "olmo3_fixed",
+        "olmo3",
         "<function_calls>",
         ("</function_calls>",),
         (

@@ -20,7 +20,7 @@ def constant(rules: Rules, value: Any) -> str | None:
     if value is True or value is False:
         return f'("{value}" | "{str(value).lower()}")'
     if isinstance(value, str):
-        return constant_string(value)
+        return constant_string(rules, value)
     if isinstance(value, int):
         return literal(str(value)) if abs(value) < 10**300 else None
     if isinstance(value, float):
@@ -29,7 +29,7 @@ def constant(rules: Rules, value: Any) -> str | None:
         whole = f" | {literal(str(int(value)))}" if value.is_integer() and abs(value) < 10**16 else ""
         return f"({literal(repr(value))}{whole})"
     if isinstance(value, Mapping):
-        members = [(constant_string(str(key)), constant(rules, member)) for key, member in value.items()]
+        members = [(constant_string(rules, str(key)), constant(rules, member)) for key, member in value.items()]
         pieces = [f'{key} ":" " "? {member}' for key, member in members if key and member]
     else:
         pieces = [item for item in (constant(rules, item) for item in value) if item]

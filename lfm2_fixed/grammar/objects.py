@@ -249,7 +249,7 @@ class Writer:
         """What is written before and after the value of the member ``key``."""
         if self._arguments and is_name(key):
             return literal(key + "="), ""
-        text = constant_string(key)
+        text = constant_string(self._rules, key)
         if text is None:
             return None
         return (f'"**{{" {text} ":" " "?', ' "}"') if self._arguments else (f'{text} ":" " "?', "")

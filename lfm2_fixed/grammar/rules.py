@@ -13,6 +13,10 @@ SEPARATOR = '"," " "?'
 """Between arguments, items and members: what models write, and no more than one blank, so that they cannot write
 blanks for ever."""
 
+GUARD = 4
+"""Characters of an end marker that is plain text which no string may hold: enough that HTML and code are written as
+they are (``</form>`` beside ``</function_calls>``), and no more, since each character makes a rule for each state."""
+
 _BUNDLE = 32
 """Expressions in one rule: see :meth:`Rules.sequence`."""
 
@@ -20,7 +24,11 @@ _BUNDLE = 32
 class Rules:
     """Grammar rules under construction; equal rules are written once."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends: Iterable[str] = ()) -> None:
+        """``ends``: the markers that end a block wherever they stand."""
+        # Special tokens of all the families begin so, and a model may write any of them in a string.
+        self.guards = tuple(dict.fromkeys(["<|", *(end[:GUARD] for end in ends if not end.startswith("<|"))]))
+        """What no string may hold as it is."""
         self._bodies: dict[str, str] = {}
         self._names: dict[object, str] = {}
         self._attributes: dict[str, str] = {}

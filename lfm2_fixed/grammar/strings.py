@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from .charsets import ALL, CharSet, chars, charset, contains, intersection, unio
 from .dfa import Dfa
 from .formats import FORMATS
 from .here import Here
-from .rules import Rules, char_class, literal
+from .rules import GUARD, Rules, char_class, literal
 from .work import NotRegular, TooLarge, Work
 
 _CHAIN = 48
@@ -32,7 +32,6 @@ _BROAD = 1000
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
 _ESCAPES = {value: letter for letter, value in _SHORT_ESCAPES.items()}
 _CONTROLS = charset([(0, 0x1F), (0x7F, 0x7F)])
-_LESS, _BAR = chars("<"), chars("|")
 
 
 @dataclass
@@ -133,7 +132,7 @@ def write(text: Text, here: Here) -> list[str]:
     if low > _LONGEST_LOW and not (high is not None and high <= _LONGEST_LOW):
         here.relax(f"minLength above {_LONGEST_LOW}")
         low = _LONGEST_LOW
-    chain = _NARROW_CHAIN if _is_plain(base) else _CHAIN
+    chain = _NARROW_CHAIN if _is_plain(rules, base) else _CHAIN
     dfa, counter = base, None
     try:
         if high is not None and high > chain and here.max_chars and base.ends_anywhere_after(high):
@@ -168,9 +167,9 @@ def limited(work: Work, base: Dfa, low: int, high: int | None) -> Dfa:
     )
 
 
-def _is_plain(dfa: Dfa) -> bool:
+def _is_plain(rules: Rules, dfa: Dfa) -> bool:
     """Whether no character that is accepted needs an escape."""
-    never = union(_CONTROLS, chars("\"'\\<|"))
+    never = union(_CONTROLS, chars("\"'\\" + "".join(guard[0] for guard in rules.guards)))
     return not any(intersection(label, never) for edges in dfa.edges for label, _ in edges)
 
 
@@ -179,43 +178,66 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
 
     ``closed``: with the closing quote, which makes for cheaper masks than a quote after the rule.
 
-    Raw control characters are left out (the readers of such text disagree about them), and so is
-    ``<|``: special tokens are legal inside a structural tag, and an end sentinel ends a block even
-    inside a string (contract §4).  Both can be written with an escape.
+    Raw control characters are left out (the readers of such text disagree about them), and so are the
+    guards: an end marker ends a block even inside a string (contract §4), and special tokens are legal
+    inside a structural tag.  All of them can be written with an escape.
     """
     ident = rules.ident(dfa)
-    bars = [any(contains(label, ord("|")) for label, _ in edges) for edges in dfa.edges]
-    todo: list[tuple[str, int, bool]] = []
+    special = chars("".join(rules.guards))
+    todo: list[tuple[str, int, str]] = []
 
     free = rules.ident(automata.ANY)
 
-    def rule(state: int, after_less: bool) -> str:
-        after_less = after_less and bars[state]
+    def rule(state: int, begun: str) -> str:
+        if begun:  # a guard that cannot go on from here needs no rules of its own
+            begun = _begun(begun, [guard for guard in rules.guards if _goes_on(dfa, state, begun, guard)])
         # What goes on freely is the same in all strings: one rule, and one expensive mask.
         anything = dfa.accepting[state] and dfa.edges[state] == ((ALL, state),)
         key = (free, 0) if anything else (ident, state)
-        name, new = rules.reserve(("quoted", *key, quote, closed, after_less))
+        name, new = rules.reserve(("quoted", *key, quote, closed, begun))
         if new:
-            todo.append((name, state, after_less))
+            todo.append((name, state, begun))
         return name
 
-    start = rule(0, False)
+    start = rule(0, "")
     never_raw = union(_CONTROLS, chars(quote + "\\"))
-    for name, state, after_less in todo:
+    for name, state, begun in todo:
         alternatives = [literal(quote if closed else "")] if dfa.accepting[state] else []
         for label, target in dfa.edges[state]:
-            onward, less = rule(target, False), rule(target, True)
+            onward, escaped = rule(target, ""), ""
             raw = without(label, never_raw)
-            if less != onward and contains(raw, ord("<")):
-                raw = without(raw, _LESS)
-                alternatives.append(f'"<" {less}')
-            if after_less:
-                raw = without(raw, _BAR)
+            for c in (chr(low) for low, high in intersection(raw, special) for low in range(low, high + 1)):
+                text = begun + c
+                if text.endswith(rules.guards):
+                    raw = without(raw, chars(c))
+                    escaped += c
+                elif (after := rule(target, _begun(text, rules.guards))) != onward:
+                    raw = without(raw, chars(c))
+                    alternatives.append(f"{literal(c)} {after}")
             if written := char_class(raw):
                 alternatives.append(f"{written} {onward}")
-            alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, bar=after_less)]
+            alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, escaped)]
         rules.define(name, alternatives or [literal("\0")], followed_by="[,)\\]}:]" if closed else None)
     return start
+
+
+def _begun(text: str, guards: Iterable[str]) -> str:
+    """The longest end of ``text`` with which one of ``guards`` begins."""
+    guards = tuple(guards)
+    for at in range(len(text)):
+        if any(guard.startswith(text[at:]) for guard in guards):
+            return text[at:]
+    return ""
+
+
+def _goes_on(dfa: Dfa, state: int, begun: str, guard: str) -> bool:
+    """Whether ``dfa`` takes from ``state`` the rest of a ``guard`` whose beginning ends ``begun``."""
+    for c in guard[len(_begun(begun, (guard,))) :]:
+        onward = [target for label, target in dfa.edges[state] if contains(label, ord(c))]
+        if not onward:
+            return False
+        state = onward[0]
+    return True
 
 
 def string(rules: Rules, dfa: Dfa) -> list[str]:
@@ -228,14 +250,13 @@ def _quotes(dfa: Dfa) -> str:
     return "\"'" if broad <= _BOTH_QUOTES else '"'
 
 
-def _escapes(rules: Rules, label: CharSet, *, bar: bool) -> list[str]:
+def _escapes(rules: Rules, label: CharSet, guarded: str) -> list[str]:
+    """The escapes for characters of ``label``; those of ``guarded`` have no raw form."""
     if label == ALL:
         return [rules.one_of(_any_escape())]
     letters = "".join(letter for letter, value in _SHORT_ESCAPES.items() if contains(label, ord(value)))
     found = [f'"\\\\" {char_class(chars(letters))}'] if letters else []
-    if bar and contains(label, ord("|")):
-        found.append(literal("\\u007c"))
-    return found
+    return found + [literal(f"\\u{ord(c):04x}") for c in guarded]
 
 
 def _any_escape() -> str:
@@ -265,21 +286,22 @@ def unquoted(rules: Rules, dfa: Dfa, end: str) -> str:
     return named[0][0]
 
 
-def constant_string(value: str) -> str | None:
+def constant_string(rules: Rules, value: str) -> str | None:
     """The literals of one string; None if it has none (a lone surrogate)."""
     if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
         return None
-    return f"({literal(_written(value, chr(34)))} | {literal(_written(value, chr(39)))})"
+    double, single = (literal(_written(value, quote, rules.guards)) for quote in "\"'")
+    return f"({double} | {single})"
 
 
-def _written(value: str, quote: str) -> str:
+def _written(value: str, quote: str, guards: tuple[str, ...]) -> str:
     text = [quote]
     for c in value:
         if c in "\"'":
             text.append("\\" + c if c == quote else c)
         elif c in _ESCAPES:
             text.append("\\" + _ESCAPES[c])
-        elif ord(c) < 0x20 or c == "\x7f" or (c == "|" and text[-1] == "<"):
+        elif ord(c) < 0x20 or c == "\x7f" or ("".join(text[-GUARD:]) + c).endswith(guards):
             text.append(f"\\u{ord(c):04x}")
         else:
             text.append(c)

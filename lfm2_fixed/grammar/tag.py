@@ -15,11 +15,11 @@ import json
 import logging
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..core import tools as declared
 from ..core.cursor import is_name
-from ..core.dialects import DIALECTS
+from ..core.dialects import DIALECTS, Dialect
 from . import patterns
 from .objects import NAME
 from .rules import SEPARATOR, Rules, literal
@@ -52,7 +52,7 @@ def structural_tag(
     tools: Iterable[Any] | None,
     tool_choice: Any = "auto",
     *,
-    dialect: Literal["lfm2", "llama4"] | str = "lfm2",
+    dialect: str = "lfm2",
     token_ids: Mapping[str, int] | None = None,
     parallel: bool = True,
     reasoning: bool = False,
@@ -67,7 +67,7 @@ def structural_tag(
             calls where the model starts one.  ``"none"``: no tag.  The object for allowed tools is read too.
         dialect: a key of ``DIALECTS``.
         token_ids: ids of the tokenizer's special tokens by their text (a whole vocabulary will do).
-            Without the sentinels' ids the tag has their text instead.
+            Without the sentinels' ids, and where a dialect's markers are no tokens, the tag has their text.
         parallel: whether there may be more than one call.
         reasoning: the constrained text begins with reasoning that ends with ``</think>``.
 
@@ -89,8 +89,10 @@ def structural_tag(
         if choice in ("required", "forced"):
             raise ValueError("tool_choice requires a call, but the request has no function that could be called")
         return None
-    ids = token_ids or {}
-    start, end = DIALECTS[dialect].start, DIALECTS[dialect].ends[0]
+    row = DIALECTS[dialect]
+    # A vocabulary may hold a marker as an ordinary token: a model that writes it as text need not write that token.
+    ids = token_ids or {} if row.markers_are_tokens else {}
+    start, end = row.start, row.ends[0]
     return _build(
         tuple(known),
         choice,
@@ -150,7 +152,8 @@ def _build(
 
     formats: Any = xgrammar.structural_tag
     max_chars = "max_chars" in formats.AnyTextFormat.model_fields
-    rules, work = Rules(), Work(REQUEST_STEPS)
+    row = DIALECTS[dialect]
+    rules, work = Rules(row.ends), Work(REQUEST_STEPS)
     calls: dict[str, str] = {}  # name: arguments with the closing parenthesis
     for function in known:
         if not is_name(function.name):
@@ -160,24 +163,25 @@ def _build(
         calls[function.name] = _arguments(rules, work, function, held=held, max_chars=max_chars)
     if not calls:
         raise ValueError("tool_choice requires a call, but no tool has a name that can be called")
-    bare = DIALECTS[dialect].bare_lists
+    bare = not row.needs_markers
     tag: Any
     if choice == "auto" and bare:
-        tag = formats.GrammarFormat(grammar=_bare_lists_in_text(rules, calls, parallel=parallel))
+        tag = formats.GrammarFormat(grammar=_bare_lists_in_text(rules, calls, row, parallel=parallel))
     else:
         one = formats.TagFormat(begin="", content=formats.GrammarFormat(grammar=rules.text(_any_call(calls))), end="")
         parts = [
-            formats.ConstStringFormat(value="["),
+            # Some families write nothing around their calls, and xgrammar has no constant string that is empty.
+            *(formats.ConstStringFormat(value=opener) for opener in [row.opener] if opener),
             formats.TagsWithSeparatorFormat(
-                tags=[one], separator=", ", at_least_one=True, stop_after_first=not parallel
+                tags=[one], separator=row.separator, at_least_one=True, stop_after_first=not parallel
             ),
-            formats.ConstStringFormat(value="]"),
+            *(formats.ConstStringFormat(value=closer) for closer in [row.closer] if closer),
         ]
         before = formats.GrammarFormat(grammar=_BEFORE)
         if bare:
             tag = formats.SequenceFormat(elements=[before, *parts])
         else:
-            begin, end = _sentinels(formats, dialect, ids)
+            begin, end = _sentinels(formats, row, ids)
             block = formats.TagFormat(begin=begin, content=formats.SequenceFormat(elements=parts), end=end)
             if choice != "auto":
                 tag = formats.SequenceFormat(elements=[before, block])
@@ -193,9 +197,9 @@ def _build(
     return formats.StructuralTag(format=tag)
 
 
-def _sentinels(formats: Any, dialect: str, ids: tuple[int, int] | None) -> tuple[Any, Any]:
+def _sentinels(formats: Any, row: Dialect, ids: tuple[int, int] | None) -> tuple[Any, Any]:
     if ids is None:
-        return DIALECTS[dialect].start, DIALECTS[dialect].ends[0]
+        return row.start, row.ends[0]
     return formats.TokenFormat(token=ids[0]), formats.TokenFormat(token=ids[1])
 
 
@@ -203,14 +207,14 @@ def _any_call(calls: Mapping[str, str]) -> str:
     return "(" + " | ".join(f"{literal(name + '(')} {arguments}" for name, arguments in calls.items()) + ")"
 
 
-def _bare_lists_in_text(rules: Rules, calls: Mapping[str, str], *, parallel: bool) -> str:
+def _bare_lists_in_text(rules: Rules, calls: Mapping[str, str], row: Dialect, *, parallel: bool) -> str:
     """Free text in which ``[name(`` of a declared tool begins a list.  (A bare bracket is ordinary text.)"""
     more = f"({SEPARATOR} {_any_call(calls)})*" if parallel else ""
     triggers = []
     for name, arguments in calls.items():
         rest, _ = rules.reserve(("list after", name))
-        rules.define(rest, [f'{arguments} {more} "]"'])
-        triggers.append(f"({literal(f'[{name}(')}, {rest})")
+        rules.define(rest, [f"{arguments} {more} {literal(row.closer)}"])
+        triggers.append(f"({literal(f'{row.opener}{name}(')}, {rest})")
     loop = "true" if parallel else "false"
     return rules.text(f"TagDispatch({', '.join(triggers)}, loop_after_dispatch={loop})")
 

@@ -97,7 +97,7 @@ class ChoiceReader:
         reasoning, text = self._think.finish() if self._think else ("", "")
         delta = self._delta(reasoning, [*(self._read(text) if text else ()), *self._end()])
         self._verifier.finish(reason, cut=self._cut())
-        if not self.started and not self._request.choice.none and not self._dialect.bare_lists:
+        if not self.started and not self._request.choice.none:
             self._look_for_bare_call()
         if reason is not None and not is_whole(reason):
             return delta, reason
@@ -135,11 +135,15 @@ class ChoiceReader:
             self.completed += 1
 
     def _look_for_bare_call(self) -> None:
+        dialect = self._dialect
+        if not (dialect.needs_markers and dialect.markers_are_tokens):
+            return  # it needs none, or none can be stripped
         if bare_call(self._request).search(self._head):
             warn_once(
-                f"A reply looks like a tool call but has no {self._dialect.start}: the upstream strips special "
+                f"A reply looks like a tool call but has no {dialect.start}: the upstream strips special "
                 "tokens. llama.cpp: start llama-server with --special, or with the model's own chat template; "
-                "vLLM: use another --tool-call-parser than lfm2_fixed, which needs no proxy. (This is said once.)"
+                f"vLLM: use another --tool-call-parser than {dialect.parser}, which needs no proxy. Where the server "
+                "cannot be changed: --dialect pythonic reads lists without markers. (This is said once.)"
             )
 
 

@@ -7,69 +7,24 @@ and the model's chat template say it means.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any
 
-
-@dataclass(frozen=True)
-class Payload:
-    """One turn.  ``calls``: names and arguments in order; ``about``: what is special about it."""
-
-    id: str
-    text: str
-    calls: tuple[tuple[str, dict[str, Any]], ...]
-    about: str
-    content: str = ""
-    dialect: str = "lfm2"
-
-
-def _tool(name: str, **parameters: str) -> dict[str, Any]:
-    properties = {parameter: {"type": kind} if kind else {} for parameter, kind in parameters.items()}
-    return {
-        "type": "function",
-        "function": {"name": name, "parameters": {"type": "object", "properties": properties}},
-    }
-
-
-TOOLS: list[dict[str, Any]] = [
-    _tool("write", path="string", content="string"),
-    _tool("bash", command="string", timeout="number"),
-    _tool("get_weather", city="string", unit="string", days="integer"),
-    _tool("move", lat="number", lon="number", note="string"),
-    _tool("update", record="object", tags="array"),
-    _tool("search", query="string", limit="integer", **{"max-results": "integer", "from": "string"}),
-]
-"""The tools that a request declares for any of the payloads, in the OpenAI shape."""
+from .families import FAMILIES
+from .turns import PLOT, Call, Payload, quoted
 
 _START, _END = "<|tool_call_start|>", "<|tool_call_end|>"
-_Call = tuple[str, dict[str, Any]]
 
 
-def _lfm2(id: str, block: str, about: str, *calls: _Call, content: str = "") -> Payload:
+def _lfm2(id: str, block: str, about: str, *calls: Call, content: str = "") -> Payload:
     """A turn that is one block."""
     return Payload(id, f"{_START}{block}{_END}", calls, about, content)
 
 
-def _turn(id: str, text: str, about: str, *calls: _Call, content: str = "") -> Payload:
+def _turn(id: str, text: str, about: str, *calls: Call, content: str = "") -> Payload:
     """A whole turn, with S and E for the markers."""
     return Payload(id, text.replace("S[", _START + "[").replace("]E", "]" + _END), calls, about, content)
 
 
-def _llama4(id: str, text: str, about: str, *calls: _Call, content: str = "") -> Payload:
-    return Payload(id, text, calls, about, content, "llama4")
-
-
 _JSON_FILE = json.dumps({"alpha": 1, "beta": "two", "gamma": "three four five", "list": [1, {"x": None}]}, indent=2)
-_PLOT = """import matplotlib.pyplot as plt
-x = [0, 1]
-plt.plot(x, x, 'red', label="wave")
-plt.legend(loc='best')
-"""
-
-
-def _quoted(text: str) -> str:
-    """Between double quotes, as the models write it."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 PAYLOADS: tuple[Payload, ...] = (
@@ -100,7 +55,7 @@ PAYLOADS: tuple[Payload, ...] = (
     ),
     _lfm2(
         "seed/json-document",
-        f'[write(path="a.json", content={_quoted(_JSON_FILE)})]',
+        f'[write(path="a.json", content={quoted(_JSON_FILE)})]',
         "a JSON file",
         ("write", {"path": "a.json", "content": _JSON_FILE}),
     ),
@@ -118,9 +73,9 @@ PAYLOADS: tuple[Payload, ...] = (
     ),
     _lfm2(
         "seed/python-code",
-        f'[write(path="plot.py", content={_quoted(_PLOT)})]',
+        f'[write(path="plot.py", content={quoted(PLOT)})]',
         "a Python file",
-        ("write", {"path": "plot.py", "content": _PLOT}),
+        ("write", {"path": "plot.py", "content": PLOT}),
     ),
     _lfm2(
         "seed/two-calls",
@@ -325,57 +280,6 @@ PAYLOADS: tuple[Payload, ...] = (
         "markers with nothing between them",
         "Nothing to do.",
     ),
-    # Llama 4.
-    _llama4(
-        "l4/plain",
-        r'[get_weather(city="San (F)"), write(path="a", content="{\"k\": \"]\"}")]',
-        "quotes and brackets",
-        ("get_weather", {"city": "San (F)"}),
-        ("write", {"path": "a", "content": '{"k": "]"}'}),
-    ),
-    _llama4(
-        "l4/leading-newline",
-        '\n[get_weather(city="Paris")]',
-        "a newline first",
-        ("get_weather", {"city": "Paris"}),
-    ),
-    _llama4(
-        "l4/text-first",
-        'Let me check.\n\n[get_weather(city="Paris")]',
-        "text first",
-        ("get_weather", {"city": "Paris"}),
-        content="Let me check.",
-    ),
-    _llama4(
-        "l4/citation",
-        "[1] According to the [docs](https://x), yes.",
-        "prose that starts with a bracket",
-        content="[1] According to the [docs](https://x), yes.",
-    ),
-    _llama4(
-        "l4/raw-newline",
-        '[write(path="a", content="x\ny")]',
-        "a newline as itself",
-        ("write", {"path": "a", "content": "x\ny"}),
-    ),
-    _llama4(
-        "l4/keyword",
-        '[search(query="x", from="y")]',
-        "an argument named like a Python keyword",
-        ("search", {"query": "x", "from": "y"}),
-    ),
-    _llama4(
-        "l4/text-after",
-        '[get_weather(city="Paris")]\nDone.',
-        "text after the calls",
-        ("get_weather", {"city": "Paris"}),
-        content="Done.",
-    ),
-    _llama4(
-        "l4/json-answer",
-        '{"type": "function", "name": "get_weather", "parameters": {"city": "Paris"}}',
-        "the JSON form that the chat template asks for",
-        ("get_weather", {"city": "Paris"}),
-    ),
+    *FAMILIES,
 )
 """The payloads of ``lfm2-fixed repro`` and of the demo."""

@@ -13,14 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallStart, Content
 from ..core.stream import PythonicStream, parse
-from .payloads import TOOLS, Payload
-
-STOCK_PARSERS = {"lfm2": "lfm2", "llama4": "llama4_pythonic"}
-"""vLLM's own parser for each dialect."""
-OUR_PARSERS = {"lfm2": "lfm2_fixed", "llama4": "llama4_pythonic_fixed"}
-"""Ours, by the name the plugin registers."""
+from .turns import TOOLS, Payload
 
 
 @dataclass(frozen=True)
@@ -204,8 +200,8 @@ class _Tokenizer:
     """What a tool parser asks of a tokenizer: the ids of the sentinels."""
 
     _SENTINELS = (
-        *("<|im_end|>", "<|tool_call_start|>", "<|tool_call_end|>"),
-        *("<|python_start|>", "<|python_end|>", "<|eom|>", "<|eot|>"),
+        "<|im_end|>",
+        *(marker for dialect in DIALECTS.values() if dialect.markers_are_tokens for marker in dialect.markers),
     )
     eos_token_id = 0
     all_special_tokens = list(_SENTINELS)
@@ -238,4 +234,6 @@ def vllm_readers() -> dict[str, Reader]:
 
     del parser
     version = f"vLLM {vllm.__version__}"
-    return {f"stock ({version})": VllmReader(STOCK_PARSERS), "ours (in the same vLLM)": VllmReader(OUR_PARSERS)}
+    stock = {dialect.name: dialect.stock for dialect in DIALECTS.values()}
+    ours = {dialect.name: dialect.parser for dialect in DIALECTS.values()}
+    return {f"stock ({version})": VllmReader(stock), "ours (in the same vLLM)": VllmReader(ours)}

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .payloads import Payload
 from .readers import Outcome
+from .turns import Payload
 
 Outcomes = Mapping[str, Mapping[str, Outcome]]
 """By payload id, then by way of reading."""

@@ -15,8 +15,8 @@ import httpx
 from ..proxy.background import running
 from ..proxy.settings import Settings
 from ..wire.sse import NotAChunk, SSEDecoder, read_chunk
-from .payloads import TOOLS, Payload
 from .readers import Outcome
+from .turns import TOOLS, Payload
 
 Prompt = Callable[[Payload], str]
 

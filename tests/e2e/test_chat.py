@@ -10,7 +10,8 @@ from build_model import long_words
 from rig import Server, chat_body, read_sse
 from turns import END, MARKERS, START, Turn, at_once, both, client, streamed, wanted, whole
 
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 CALL = '[get_weather(city="Zürich", days=2), write(path="a.json", content="{\\"a\\": [1, 2.5]}\\n")]'
 CALLS = wanted(

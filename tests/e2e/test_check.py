@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from rig import MODEL_NAME, Server, chat_body
 
 from lfm2_fixed.cli.check import check
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.turns import TOOLS
 
 TURNS = {payload.id: payload for payload in PAYLOADS if payload.dialect == "lfm2"}
 

@@ -10,7 +10,7 @@ import pytest
 from rig import MODEL_NAME, Server
 from turns import END, MARKERS, START, client
 
-from lfm2_fixed.repro.payloads import TOOLS
+from lfm2_fixed.repro.turns import TOOLS
 
 RESPONSES_TOOLS: list[dict[str, Any]] = [{"type": "function", **tool["function"]} for tool in TOOLS]
 ANTHROPIC_TOOLS = [{"name": tool["function"]["name"], "input_schema": tool["function"]["parameters"]} for tool in TOOLS]

@@ -6,7 +6,8 @@ import pytest
 from rig import Server
 from turns import Turn, at_once, both, streamed, wanted, whole
 
-from lfm2_fixed.repro.payloads import PAYLOADS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.turns import Payload
 
 CALL = '[get_weather(city="San (F)", days=2), write(path="a", content="{\\"k\\": \\"]\\"}")]'
 CALLS = wanted(("get_weather", {"city": "San (F)", "days": 2}), ("write", {"path": "a", "content": '{"k": "]"}'}))

@@ -14,7 +14,8 @@ from rig import Server, chat_body, read_sse
 
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.turns import TOOLS
 
 LFM2 = [payload for payload in PAYLOADS if payload.dialect == "lfm2"]
 CALL = "<|tool_call_start|>[bash(command='cat my\\ file.txt')]<|tool_call_end|>"

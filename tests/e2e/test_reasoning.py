@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 from turns import END, START, both, streamed, wanted, whole
 
 from lfm2_fixed import parse
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 THINKING = "<think>I should call <tool>.\nOr not: [f(x='1')].</think>"
 REASONING = "I should call <tool>.\nOr not: [f(x='1')]."

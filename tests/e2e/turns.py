@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import openai
 from rig import Server, chat_body
 
-from lfm2_fixed.repro.payloads import TOOLS
+from lfm2_fixed.repro.turns import TOOLS
 
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 MARKERS = (START, END, "<|python_start|>", "<|python_end|>")

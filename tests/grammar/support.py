@@ -21,6 +21,7 @@ _PIECES = [
     '="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "[{", "<|", "|>", "<|x|>",
     '\\"', "\\'", "\\\\", "\\n", "\\u00", "\\ud83d", "\\ude00",
     "True", "False", "None", "null", "true", "10", "99", "0.5", "e9", "a b",
+    "</", "</fu", *DIALECTS["olmo3"].markers,  # ordinary tokens: a model may write them in a string
 ]  # fmt: skip
 VOCABULARY: list[str | bytes] = [
     *_PIECES,
@@ -35,7 +36,27 @@ _BYTES = {text[0]: at for at, text in enumerate(VOCABULARY) if isinstance(text, 
 SENTINELS = {START: IDS[START], END: IDS[END]}
 
 # What brings an answer to its end, from the most to the least final.
-_CLOSING = [STOP, END, "]", ")", ")]", '")', "')", '"', "'", "}", '"}', '"]', "1", "0", "a", ":", "=", " "]
+_CLOSING = [
+    STOP,
+    END,
+    "]",
+    ")",
+    ")]",
+    '")',
+    "')",
+    '"',
+    "'",
+    "}",
+    '"}',
+    '"]',
+    "1",
+    "0",
+    "a",
+    ":",
+    "=",
+    " ",
+    DIALECTS["olmo3"].ends[0],
+]
 
 
 @lru_cache(maxsize=1)
@@ -49,10 +70,15 @@ def compiled(tag: Any) -> Any:
     return _compiler().compile_structural_tag(tag)
 
 
+def matcher(grammar: Any) -> Any:
+    """A matcher at the beginning of an answer."""
+    return xgr.GrammarMatcher(grammar)
+
+
 def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
-    matcher = xgr.GrammarMatcher(grammar)
-    return all(map(matcher.accept_token, tokens_of(text))) and bool(matcher.accept_token(IDS[STOP]))
+    accepting = matcher(grammar)
+    return all(map(accepting.accept_token, tokens_of(text))) and bool(accepting.accept_token(IDS[STOP]))
 
 
 def tokens_of(text: str) -> list[int]:

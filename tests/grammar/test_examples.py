@@ -467,25 +467,6 @@ def test_text_markers_where_there_are_no_ids() -> None:
     assert not accepts(grammar, block("f(a=1"))
 
 
-def test_llama4() -> None:
-    required = compiled(tag_for(TWO, dialect="llama4"))
-    assert accepts(required, "[f(a=1), g()]")
-    assert accepts(required, "\n[g()]")
-    assert not accepts(required, "[]")
-    assert not accepts(required, "[g()] and")
-    assert not accepts(compiled(tag_for(TWO, dialect="llama4", parallel=False)), "[g(), g()]")
-    strict = [tool({"type": "object", "properties": {"a": {"type": "integer"}}}, "f", strict=True), TWO[1]]
-    auto = compiled(tag_for(strict, "auto", dialect="llama4"))
-    for text in ("", "see [1] and [docs](x)", "So: [f(a=1), g(b=2)] done", "[h(a='x')]"):
-        assert accepts(auto, text), text
-    for text in ("[f(a='x')]", "So: [f(b=1)]", "[f(a=1) x]"):
-        assert not accepts(auto, text), text
-    single = compiled(tag_for(strict, "auto", dialect="llama4", parallel=False))
-    assert accepts(single, "So: [f(a=1)]")
-    assert not accepts(single, "So: [f(a=1), g()]")
-    assert not accepts(single, "[f(a=1)] [g()]")
-
-
 def test_reasoning_first() -> None:
     grammar = compiled(tag_for(TWO, reasoning=True))
     assert accepts(grammar, "I will call g.</think>\n\n" + block("g()"))

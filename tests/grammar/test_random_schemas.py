@@ -15,6 +15,7 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 jsonschema = pytest.importorskip("jsonschema")
 
 from lfm2_fixed import parse  # noqa: E402
+from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
 
 from . import schemas, support  # noqa: E402
 
@@ -59,7 +60,7 @@ def test_what_is_not_valid_is_refused(
 
 
 @relaxed
-@given(schemas.parameters(), st.sampled_from(["lfm2", "llama4"]), st.integers(0, 2**32))
+@given(schemas.parameters(), st.sampled_from(sorted(DIALECTS)), st.integers(0, 2**32))
 def test_whatever_is_generated_is_a_valid_call(
     pair: tuple[dict[str, Any], st.SearchStrategy[Any]], dialect: str, seed: int
 ) -> None:

@@ -18,8 +18,9 @@ from llama_rig import LlamaServer, chat, script
 from lfm2_fixed import parse as parse_text
 from lfm2_fixed.proxy import Settings, reply
 from lfm2_fixed.proxy.background import running
-from lfm2_fixed.repro.payloads import PAYLOADS, TOOLS, Payload
+from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.servers import server_readings
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 

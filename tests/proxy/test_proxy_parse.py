@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pairs import TOOLS, Pair, merge
 
+from lfm2_fixed.core.dialects import DIALECTS
 from lfm2_fixed.proxy import reply
 
 CALL = '<|tool_call_start|>[bash(command="ls -l")]<|tool_call_end|>'
@@ -201,11 +202,27 @@ def test_calls_without_sentinels_are_logged_once(parse: Pair, caplog: pytest.Log
             parse.ask("an [other(list)]")
     warnings = [record.getMessage() for record in caplog.records if "strips special" in record.getMessage()]
     assert len(warnings) == 1 and "SECRET" not in caplog.text
+    named = warnings[0].partition("--dialect ")[2].split()[0]
+    assert DIALECTS[named].bare_lists, "it names a dialect that reads this"
 
 
-def test_llama_4(start: Callable[..., Pair]) -> None:
-    pair = start(dialect="llama4")
+@pytest.mark.parametrize("dialect", [row.name for row in DIALECTS.values() if row.bare_lists])
+def test_lists_without_markers(start: Callable[..., Pair], dialect: str, caplog: pytest.LogCaptureFixture) -> None:
+    reply._told.clear()
+    pair = start(dialect=dialect)
     assert pair.merged("[add(a=1, b=2)]")[0]["calls"] == [("add", '{"a": 1, "b": 2}')]
+    assert pair.merged("See [add](https://x) or a[add(x)].")[0]["calls"] == []
+    assert "strips special" not in caplog.text
+
+
+def test_markers_of_text(start: Callable[..., Pair], caplog: pytest.LogCaptureFixture) -> None:
+    """OLMo 3: no server strips its markers, so none is said to."""
+    reply._told.clear()
+    pair = start(dialect="olmo3")
+    text = "<function_calls>add(a=1, b=2)\nbash(command='ls')</function_calls>"
+    assert pair.merged(text)[0]["calls"] == [("add", '{"a": 1, "b": 2}'), ("bash", '{"command": "ls"}')]
+    assert pair.merged("[add(a=1, b=2)]")[0]["content"] == "[add(a=1, b=2)]"
+    assert "strips special" not in caplog.text
 
 
 def test_errors_in_a_stream_end_it(parse: Pair) -> None:

@@ -12,14 +12,16 @@ from harness import random_cut, stream, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import Pair
-from strategies import ATOMS, LLAMA_ATOMS, damage, make_tools, make_turn
+from strategies import ATOMS, LLAMA_ATOMS, damage, dialects, kin, make_tools, make_turn, translated
+
+from lfm2_fixed.core.dialects import DIALECTS
 
 EXAMPLES = 150 if settings().max_examples < 10_000 else settings().max_examples // 100
 
 
 @pytest.fixture(scope="module")
 def pairs(start: Callable[..., Pair]) -> dict[str, Pair]:
-    return {dialect: start(dialect=dialect) for dialect in ("lfm2", "llama4")}
+    return {dialect: start(dialect=dialect) for dialect in DIALECTS}
 
 
 def declared(tools: dict[str, list[str]] | None) -> list[dict[str, Any]]:
@@ -32,7 +34,7 @@ def declared(tools: dict[str, list[str]] | None) -> list[dict[str, Any]]:
 
 @given(
     seed=st.integers(0, 2**48),
-    dialect=st.sampled_from(["lfm2", "llama4"]),
+    dialect=dialects,
     kind=st.sampled_from(["turn", "damaged", "soup"]),
     thought=st.sampled_from([None, "", "hm", "<a> `<|tool_call_start|>`[f(x=1)]", "</thin"]),
 )
@@ -43,11 +45,12 @@ def test_through_the_proxy_as_through_the_machine(
     rng = random.Random(seed)
     tools = make_tools(rng)
     if kind == "soup":
-        text = "".join(rng.choices(ATOMS if dialect == "lfm2" else LLAMA_ATOMS, k=rng.randrange(40)))
+        text = "".join(rng.choices(ATOMS if kin(dialect) == "lfm2" else LLAMA_ATOMS, k=rng.randrange(40)))
     else:
-        text = make_turn(rng, dialect)
+        text = make_turn(rng, kin(dialect))
         if kind == "damaged":
-            text = damage(rng, text, lambda: make_turn(rng, dialect), dialect)
+            text = damage(rng, text, lambda: make_turn(rng, kin(dialect)), kin(dialect))
+    text = translated(dialect, text)
     text = json.loads(json.dumps(text))  # surrogate pairs are characters on the wire
     said = text
     if thought is not None:

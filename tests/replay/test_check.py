@@ -139,6 +139,13 @@ def test_the_models_own_text(bench: Bench) -> None:
     assert bench.capture(sse(chat_frames(both)), "--raw", raw, "--dialect", "lfm2").exit_code == 0
     result = bench.capture(sse(chat_frames(both[:1])), "--raw", raw, "--dialect", "lfm2")
     assert result.exit_code == 1 and "1 call in place of 2" in result.stdout
+    for dialect, text in (
+        ("pythonic", b"[ping(), move(lat=10.5)]"),
+        ("olmo3", b"<function_calls>ping()\nmove(lat=10.5)</function_calls>"),
+    ):
+        own = bench.file("own.txt", text)
+        assert bench.capture(sse(chat_frames(both)), "--raw", own, "--dialect", dialect).exit_code == 0
+        assert bench.capture(sse(chat_frames(both[:1])), "--raw", own, "--dialect", dialect).exit_code == 1
     assert bench.capture(sse(chat_frames(both)), "--raw", raw).exit_code == 2
     result = bench.capture(sse(chat_frames(both)), "--dialect", "lfm2")
     assert result.exit_code == 0 and "no log probabilities" in result.stdout

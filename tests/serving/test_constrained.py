@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import served
 import xgrammar
-from served import E, S
+
+from lfm2_fixed.core.dialects import DIALECTS
 
 WEATHER = served.tool("get_weather", "city", required=["city"], additionalProperties=False)
 TIME = served.tool("get_time", properties={"zone": {"enum": ["UTC", "CET"]}}, required=["zone"])
@@ -16,6 +17,7 @@ PARIS, UTC = 'get_weather(city="Paris")', 'get_time(zone="UTC")'
 NO_CITY, NO_ZONE = "get_weather()", 'get_time(zone="Mars")'
 
 APIS = pytest.mark.parametrize("api", [served.chat, served.responses])
+DIALECT = pytest.mark.parametrize("dialect", sorted(DIALECTS))
 REASONING = pytest.mark.parametrize("reasoning", [None, "qwen3"])
 
 
@@ -51,8 +53,10 @@ def named(api: Any, name: str) -> dict[str, Any]:
 
 
 def block(*calls: str, dialect: str = "lfm2") -> str:
-    text = f"[{', '.join(calls)}]"
-    return f"{S}{text}{E}" if dialect == "lfm2" else text
+    """The calls as the dialect's models write them."""
+    row = DIALECTS[dialect]
+    text = row.opener + row.separator.join(calls) + row.closer
+    return f"{row.start}{text}{row.ends[0]}" if row.needs_markers else text
 
 
 def adjusted(api: Any, dialect: str = "lfm2", reasoning: str | None = None, **fields: Any) -> Any:
@@ -61,7 +65,7 @@ def adjusted(api: Any, dialect: str = "lfm2", reasoning: str | None = None, **fi
 
 @APIS
 @REASONING
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@DIALECT
 def test_required(api: Any, reasoning: str | None, dialect: str) -> None:
     tag = tag_of(adjusted(api, dialect, reasoning, tool_choice="required"))
     assert tag is not None
@@ -73,7 +77,7 @@ def test_required(api: Any, reasoning: str | None, dialect: str) -> None:
 
 
 @APIS
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@DIALECT
 def test_named(api: Any, dialect: str) -> None:
     tag = tag_of(adjusted(api, dialect, tool_choice=named(api, "get_time")))
     assert tag is not None
@@ -83,7 +87,7 @@ def test_named(api: Any, dialect: str) -> None:
 
 
 @APIS
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@DIALECT
 @pytest.mark.parametrize("choice", ["required", "auto"])
 def test_parallel_calls_off(api: Any, choice: str, dialect: str) -> None:
     """One call, whatever the version does about it itself."""
@@ -97,7 +101,7 @@ def test_parallel_calls_off(api: Any, choice: str, dialect: str) -> None:
 
 
 @APIS
-@pytest.mark.parametrize("dialect", ["lfm2", "llama4"])
+@DIALECT
 def test_auto_with_a_strict_tool(api: Any, dialect: str) -> None:
     """Free text, and calls whose arguments fit the schema of the strict tool."""
     strict = served.tool("get_weather", "city", strict=True, required=["city"], additionalProperties=False)
