@@ -104,6 +104,8 @@ def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
         return False
     call = _CALL_BEGINNING.fullmatch(text)
     if call and call[2] in block.tools.get(call[1], ()):
+        if first:
+            block.python_end = start  # the missing quote is somewhere behind
         return True
     argument = _ARGUMENT_BEGINNING.fullmatch(text)
     return first and argument is not None and block.lacks(argument[1])
