@@ -19,7 +19,7 @@ import logging
 from collections import Counter as Counts
 
 from .calls import read_call
-from .cursor import NOT_NOW, Reader
+from .cursor import NOT_NOW, Reader, Source
 from .json_calls import read_json_call
 from .literals import opens_string, pass_string
 from .openings import Opening
@@ -154,18 +154,45 @@ class BlockReader:
             self.block.source.pos = len(self.block.source.text)
 
     def _resynchronise(self, at: int) -> Reader[bool]:
-        """After an error, go to where the list goes on (True), or to the block's end."""
+        """After an error, go to where the list goes on (True), or to the block's end.
+
+        A slip of punctuation may show only behind the call, at a quote of the next one, since a quote was taken as
+        text: ``f(a='b' c), g(z='w')``.  So the text from that quote to the error is read by Python's quote rule first.
+        It is looked at once more and no further: the error may be in the midst of what Python takes as a string,
+        and then the error is all that is known.
+        """
         block = self.block
         source = block.source
         brackets = [frame.closer for frame in block.frames]
-        counts = Counts(brackets)
-        ends = ",]" if block.in_list else ",;\n"
+        if 0 <= block.python_end < at:
+            source.rewind(at)
+            text = Source(source.start, ())
+            text.feed(source.since(block.python_end))
+            text.close(cut=False)
+            read = brackets.copy()
+            found = yield from self._goes_on(text, read)
+            if found:
+                source.rewind(block.python_end + text.offset)
+                return True
+            if found is not None:
+                brackets = read
         source.rewind(at)
-        while char := (yield from source.skip(line=not block.in_list and not brackets)):
+        return bool((yield from self._goes_on(source, brackets)))
+
+    def _goes_on(self, source: Source, brackets: list[str]) -> Reader[bool | None]:
+        """Go to where the list goes on (True), or to the text's end.  None: that is in a string.
+
+        ``brackets``: the closers of those that are open, as they are at the cursor at last.
+        """
+        in_list = self.block.in_list
+        counts = Counts(brackets)
+        ends = ",]" if in_list else ",;\n"
+        while char := (yield from source.skip(line=not in_list and not brackets)):
             if not brackets and char in ends:
                 return True
             if (yield from opens_string(source)) is not None:
-                yield from pass_string(source, newlines=True)
+                if not (yield from pass_string(source, newlines=True)):
+                    return None
                 continue
             source.pos += 1
             if char in CLOSERS:
@@ -192,6 +219,7 @@ class BlockReader:
     def read_item(self, char: str) -> Reader[None]:
         """Read a call up to where the list goes on.  All of its JSON but the last piece may be sent then."""
         block = self.block
+        block.python_end = -1
         if char == "{":
             yield from read_json_call(block)
         else:

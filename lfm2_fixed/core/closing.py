@@ -47,6 +47,10 @@ def closing_verdict(block: Block, *, python: bool, strict: bool, raw_newline: bo
     verdict = yield from (_later(block, after, raw_newline) if strict else _first(block, after, raw_newline))
     if verdict is not Verdict.TEXT:
         source.rewind(after)
+        if verdict is not Verdict.MALFORMED:
+            block.python_end = -1
+    elif not strict:
+        block.python_end = after
     return verdict
 
 

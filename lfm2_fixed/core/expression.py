@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 
 from .cursor import Reader, Source
-from .literals import opens_string, pass_string
-from .numbers import number_json, read_number
+from .literals import opens_string, pass_number, pass_string
 from .tokens import (
     BINARY_OPERATORS,
     CLOSERS,
@@ -130,11 +129,7 @@ class _Expression:
         if (yield from source.ahead(3)) == "...":
             source.pos += 3
             return True
-        number = yield from read_number(source)
-        if number_json(number.rstrip("jJ")) is not None:
-            return True
-        number, _, attribute = number.rpartition(".")  # ``2.5.hex``
-        return attribute.isidentifier() and number_json(number.rstrip("jJ")) is not None
+        return (yield from pass_number(source))
 
     def _name(self, word: str, innermost: _Open) -> bool:
         if word in KEYWORDS:

@@ -52,6 +52,47 @@ def opens_literal(source: Source, char: str) -> Reader[bool]:
     return (yield from source.word()) in CONSTANTS
 
 
+_DIGIT_RUN = re.compile(r"[0-9_]*")
+_HEX_RUN = re.compile(r"[0-9A-Fa-f_]*")
+_EXPONENT = re.compile(r"e[+-]?[0-9]")
+
+
+def pass_number(source: Source) -> Reader[bool]:
+    """Pass the unsigned number of Python's that is next: the longest one, whatever is behind it.
+
+    Python lets a keyword follow at once: ``1if x else 2``, and ``0x1for x`` is ``0x1f or x``.  Underscores may stand
+    anywhere among the digits here, and there may be any number of them.
+    """
+    base = (yield from source.ahead(2)).lower()
+    if base in ("0x", "0o", "0b"):
+        source.pos += 2
+        return bool((yield from _pass_run(source, _HEX_RUN if base == "0x" else _DIGIT_RUN)))
+    digits = yield from _pass_run(source, _DIGIT_RUN)
+    if (yield from source.peek()) == ".":
+        source.pos += 1
+        digits += yield from _pass_run(source, _DIGIT_RUN)
+    if not digits:
+        return False
+    exponent = (yield from source.ahead(3)).lower()
+    if _EXPONENT.match(exponent):
+        source.pos += 2
+        yield from _pass_run(source, _DIGIT_RUN)
+    source.pos += (yield from source.peek()) in ("j", "J")
+    return True
+
+
+def _pass_run(source: Source, pattern: re.Pattern[str]) -> Reader[int]:
+    """Pass what the pattern, which matches anywhere, takes in one piece or many: how many characters."""
+    start = source.offset
+    while True:
+        run = pattern.match(source.text, source.pos)
+        assert run
+        source.pos = run.end()
+        if source.pos < len(source.text) or source.ended:
+            return source.offset - start
+        yield
+
+
 def pass_string(source: Source, *, newlines: bool = False, words: bool = False) -> Reader[bool]:
     """Pass the literal whose first quote is next, by Python's rule.  False: it does not end.
 

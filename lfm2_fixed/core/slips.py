@@ -82,10 +82,14 @@ def is_stray_quote(source: Source, start: int, quote: int) -> bool:
 
 _LONGEST_BEGINNING = 100
 """Characters before a quote to look for ``name(…, name=`` in: what is longer is not looked for."""
-_CALL_BEGINNING = re.compile(
-    rf"(?:.*[^{NAME_CHARACTERS}])?([{NAME_CHARACTERS}]+)\((?:[^(]*[ ,])?([{NAME_CHARACTERS}]+)=", re.DOTALL
-)
-_ARGUMENT_BEGINNING = re.compile(rf"(?:.*, *)?([{NAME_CHARACTERS}]+)=", re.DOTALL)
+_NAME_RUN = re.compile(rf"[{NAME_CHARACTERS}]*")
+
+
+def _name_before(text: str, end: int) -> str:
+    """The run of name characters that ends at ``end``, read backwards."""
+    run = _NAME_RUN.match(text[:end][::-1])
+    assert run
+    return run[0][::-1]
 
 
 def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
@@ -102,8 +106,13 @@ def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
     text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
     if not text.endswith("="):
         return False
-    call = _CALL_BEGINNING.fullmatch(text)
-    if call and call[2] in block.tools.get(call[1], ()):
-        return True
-    argument = _ARGUMENT_BEGINNING.fullmatch(text)
-    return first and argument is not None and block.lacks(argument[1])
+    argument = _name_before(text, len(text) - 1)
+    before = text[: len(text) - 1 - len(argument)]
+    bracket = before.rfind("(")
+    if bracket >= 0 and before[-1] in "( ,":
+        parameters = block.tools.get(_name_before(before, bracket), ())
+        if argument in parameters:
+            if first:
+                block.python_end = start  # the missing quote is somewhere behind
+            return True
+    return first and (not before or before.rstrip(" ").endswith(",")) and block.lacks(argument)

@@ -74,6 +74,8 @@ class Block:
         self.named = False  # a named argument was given
         # Inside a string: takes what is next if it is plain text, as most is.  True: no need to resume the reader.
         self.fast_lane: Callable[[], bool] | None = None
+        # Where the open string would have ended by Python's rule, had that quote not turned out to be text; or -1.
+        self.python_end = -1
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
