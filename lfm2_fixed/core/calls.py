@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from .closing import ARGUMENT_AT_ONCE, POSITIONAL_AT_ONCE
 from .cursor import Reader, Source, is_name
-from .escapes import json_string
+from .escapes import SAME_BODY, json_string, same_json
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
 from .strings import take_string
-from .tokens import CONSTANTS, PLAIN_BODY, PLAIN_NAME, QUOTES, SAME_NUMBER
+from .tokens import CONSTANTS, PLAIN_NAME, QUOTES, SAME_NUMBER
 from .values import read_dict, read_value, take_scalar
 
 
@@ -50,9 +50,9 @@ SINGLE, DOUBLE = QUOTES
 
 def _scalar(goes_on: str) -> str:
     """A pattern of a scalar and the comma behind it; ``goes_on``: what shows that a string has ended."""
-    same = rf'{SAME_NUMBER}(?= ?[,)])|"{PLAIN_BODY[DOUBLE]}"(?!")(?={goes_on})'
+    same = rf'{SAME_NUMBER}(?= ?[,)])|"{SAME_BODY[DOUBLE]}"(?!")(?={goes_on})'
     constant = rf"(?:{'|'.join(CONSTANTS)})(?= ?[,)])"
-    single = rf"'(?P<single>{PLAIN_BODY[SINGLE]})'(?!')(?={goes_on})"
+    single = rf"'(?P<single>{SAME_BODY[SINGLE]})'(?!')(?={goes_on})"
     return rf"(?:(?P<same>{same})|(?P<constant>{constant})|{single})(?: ?, ?)?"
 
 
@@ -86,7 +86,7 @@ def _take_arguments(block: Block, frame: Frame) -> None:
             if single is None:
                 json = CONSTANTS[value["constant"]]
             else:
-                json = json_string(single) if DOUBLE in single else f'"{single}"'
+                json = f'"{same_json(single, SINGLE)}"'
         pieces.append(f", {key}: {json}" if keys else f"{key}: {json}")
         keys.add(key)
         pos = value.end()
