@@ -22,7 +22,7 @@ class Decoder:
         self._high = ""
 
     def text(self, text: str) -> None:
-        if self._high or (not text.isascii() and _SURROGATE.search(text)):
+        if self._high or (not text.isascii() and _has_surrogate(text)):
             text = self._join(text)
         if text:
             self._send(encode_basestring(text)[1:-1])
@@ -52,3 +52,12 @@ class Decoder:
         if self._high:
             self._high = ""
             self._send("\ufffd")
+
+
+def _has_surrogate(text: str) -> bool:
+    """Whether half a pair stands in the text, or both as two characters.  Encoding tells it faster than a pattern."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -63,6 +63,8 @@ _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
 def take_string(block: Block, frame: Frame, quote: str) -> str | None:
     """Take a literal of JSON's text at whose quote the string closes beyond doubt: its JSON text."""
     source = block.source
+    if source.text.find(quote, source.pos + 1) < 0:
+        return None  # a long string in one piece: asked more than once, and a pattern takes its time
     literal = _WHOLE[quote].match(source.text, source.pos)
     if not literal or not closes_at_once(block, frame, literal.end()):
         return None
