@@ -43,6 +43,20 @@ def read_shared(json: str) -> str:
     return str(scanstring(json + '"', 0, False)[0])
 
 
+def scan_shared(text: str, start: int) -> tuple[str, int]:
+    """Decode what is next in a double-quoted literal, and say where it ends: at the quote or with the text.
+
+    JSON's own scanner does it, for half of what a pattern of escapes takes.  Nothing, and ``start``: somewhere there
+    is more than plain text and shared escapes.
+    """
+    end = text.find(r"\/", start)  # JSON alone has this escape
+    try:
+        decoded, length = scanstring(text[start : len(text) if end < 0 else end] + '"', 0)
+    except ValueError:  # another escape, one that is not all there, or a control character
+        return "", start
+    return decoded, start + length - 1
+
+
 def unescape(text: str) -> str:
     """``text``, whose backslashes all begin simple escapes, decoded.
 

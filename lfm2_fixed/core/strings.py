@@ -21,7 +21,7 @@ import unicodedata
 from .closing import Verdict, closes_at_once, closing_verdict
 from .cursor import Reader, Source
 from .decoder import Decoder
-from .escapes import SAME_BODY, SHARED_ESCAPE, SIMPLE_ESCAPE, json_string, same_json, unescape
+from .escapes import SAME_BODY, SHARED_ESCAPE, SIMPLE_ESCAPE, json_string, same_json, scan_shared, unescape
 from .literals import opens_string, pass_string
 from .slips import is_stray_quote, lacks_quote
 from .state import Block, EndOfBlock, Frame, Malformed
@@ -40,6 +40,8 @@ from .tokens import (
 _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 _SHORT = 40  # characters: a pattern is as fast for these, measured
+
+_LONG = 200  # characters: in less than this the scanner gains nothing, and what it does in vain costs as much
 
 # Escapes that JSON shares, with the text after each: plain in a single-quoted literal, so that all is JSON's text.
 _SHARED_RUN = {quote: re.compile(rf"(?:{SHARED_ESCAPE[quote]}{PLAIN_BODY[quote]})+") for quote in QUOTES}
@@ -234,6 +236,14 @@ class _Literal:
         if self.raw or self.format:
             return False
         source = self.source
+        if self.delimiter == '"' and not self.verbatim and len(source.text) - source.pos > _LONG:
+            start = source.pos
+            decoded, source.pos = scan_shared(source.text, start)
+            if decoded:
+                if source.text.find('"', start, source.pos) >= 0:
+                    self.delimiter_escaped = True
+                self._send(decoded)
+                return True
         shared = None if self.verbatim else _SHARED_RUN[self.delimiter].match(source.text, source.pos)
         run = shared or (_VERBATIM_RUN[self.quote] if self.verbatim else _SIMPLE_RUN[self.delimiter]).match(
             source.text, source.pos
