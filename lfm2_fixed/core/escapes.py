@@ -7,6 +7,7 @@ too: text with *shared* escapes alone is JSON's text of itself, but for the quot
 from __future__ import annotations
 
 import re
+import unicodedata
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
@@ -33,9 +34,7 @@ def same_json(text: str, quote: str) -> str:
     """
     if quote == '"' or ("'" not in text and '"' not in text):
         return text
-    return r"\\".join(
-        part.replace(r"\'", "'").replace(r"\"", '"').replace('"', r"\"") for part in text.split(r"\\")
-    )
+    return r"\\".join(part.replace(r"\'", "'").replace(r"\"", '"').replace('"', r"\"") for part in text.split(r"\\"))
 
 
 def read_shared(json: str) -> str:
@@ -77,6 +76,15 @@ def _unescape_part(text: str) -> str:
             break
         text = text.replace(escape, meaning)
     return text
+
+
+def unicode_character(name: str) -> str | None:
+    """The character of ``\\N{name}``, if there is one: no named sequences, as in Python."""
+    try:
+        found = unicodedata.lookup(name)
+    except KeyError:
+        return None
+    return found if len(found) == 1 else None
 
 
 def json_string(text: str) -> str:

@@ -16,12 +16,11 @@ A literal whose delimiter was escaped before comes from a writer who does escape
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from .closing import Verdict, closes_at_once, closing_verdict
-from .cursor import Reader, Source
+from .cursor import Reader
 from .decoder import Decoder
-from .escapes import SAME_BODY, SHARED_ESCAPE, SIMPLE_ESCAPE, json_string, same_json, scan_shared, unescape
+from .escapes import SAME_BODY, SHARED_ESCAPE, SIMPLE_ESCAPE, same_json, scan_shared, unescape, unicode_character
 from .literals import opens_string, pass_string
 from .slips import is_stray_quote, lacks_quote
 from .state import Block, EndOfBlock, Frame, Malformed
@@ -53,9 +52,8 @@ _SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for
 # Backslashes that are text, each with the character behind it, and the plain text after them.
 _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 
-# A literal that is all there, of text that is JSON's; a key, of plain text.
+# A literal that is all there, of text that is JSON's.
 _WHOLE = {quote: re.compile(f"{quote}({SAME_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
-_KEY = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote} ?:") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -72,15 +70,6 @@ def take_string(block: Block, frame: Frame, quote: str) -> str | None:
         return None
     source.pos = literal.end()
     return literal[0] if quote == '"' else f'"{same_json(literal[1], quote)}"'
-
-
-def take_key(source: Source, quote: str) -> str:
-    """Take a key of plain text with the colon behind it, which closes it beyond doubt: its JSON text, or ""."""
-    key = _KEY[quote].match(source.text, source.pos)
-    if not key:
-        return ""
-    source.pos = key.end()
-    return json_string(key[1]) if quote == "'" else f'"{key[1]}"'
 
 
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
@@ -394,7 +383,7 @@ class _Literal:
             start = source.pos + 2
             name = _NAMED.match(source.text, start, start + LONGEST_CHARACTER_NAME)
             if name and name[0].endswith("}"):
-                found = _unicode_character(name[0][1:-1])
+                found = unicode_character(name[0][1:-1])
                 if found is None:
                     break
                 source.pos = name.end()
@@ -406,11 +395,3 @@ class _Literal:
         self._sign()
         source.pos += 2
         return "\\N"
-
-
-def _unicode_character(name: str) -> str | None:
-    try:
-        found = unicodedata.lookup(name)
-    except KeyError:
-        return None
-    return found if len(found) == 1 else None  # no named sequences, as in Python
