@@ -59,7 +59,7 @@ def test_simple_escapes(body: str) -> None:
     assert unescape(body) == ast.literal_eval(f"'''{body} '''")[:-1]
 
 
-SHARED = [*"ab né世😀/u0", *(rf"\{escape}" for escape in "\\bfnrt")]
+SHARED = [*"ab né世😀u0", *(rf"\{escape}" for escape in "\\bfnrt")]
 """Text, and escapes that JSON shares in a literal of either kind.  Quotes are added by the kind."""
 
 
@@ -67,7 +67,7 @@ SHARED = [*"ab né世😀/u0", *(rf"\{escape}" for escape in "\\bfnrt")]
 @given(st.data())
 def test_shared_escapes(quote: str, data: st.DataObject) -> None:
     """What is sent undecoded is what CPython reads and ``json.dumps`` writes."""
-    quotes = [rf"\{quote}", "'" if quote == '"' else '"', *([r"\""] if quote == "'" else [])]
+    quotes = ["/", rf"\{quote}", "'" if quote == '"' else '"', *([r"\""] if quote == "'" else [])]
     body = data.draw(st.lists(st.sampled_from([*SHARED, *quotes])).map("".join))
     value = ast.literal_eval(f"{quote}{body}{quote}")
     assert f'"{same_json(body, quote)}"' == json.dumps(value, ensure_ascii=False)
@@ -78,15 +78,16 @@ def test_shared_escapes(quote: str, data: st.DataObject) -> None:
 def test_scanned_escapes(body: str) -> None:
     """JSON's scanner reads what it reads at all as CPython does, up to the quote or the end of the text."""
     value = ast.literal_eval(f'"{body}"')
-    assert scan_shared("x" + body, 1) == (value, len(body) + 1)
+    assert scan_shared("x" + body + "and more", 1) == (value + "and more", len(body) + 9)
     assert scan_shared(body + '", b="', 0) == (value, len(body))
 
 
-@pytest.mark.parametrize("body", ["\\n\\a", "\\n\\'", "\\n\\x41", "\\n\n", "\\n\t", "\\n\\", "\\n\\u12", "\\n\\1"])
+@pytest.mark.parametrize("body", ["\\n\\a", "\\n\\'", "\\n\\x41", "\\n\n", "\\n\t", "\\n\\ ", "\\n\\u12", "\\n\\1"])
 def test_what_json_does_not_share_is_not_scanned(body: str) -> None:
     """Escapes that are Python's alone, unfinished ones, control characters (a newline may be the sign of a raw
     literal): the string's reader decides about them."""
-    assert scan_shared(body, 0) == ("", 0)
+    assert scan_shared(body + " and more", 0) == ("", 0)
+    assert scan_shared(r"a\n\u00e", 0) == ("a\n", 3)  # what may not be all there stays
     assert scan_shared(r"\n\/ab", 0) == ("\n", 2)  # JSON reads a slash there, Python a backslash and a slash
 
 

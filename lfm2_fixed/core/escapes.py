@@ -24,6 +24,7 @@ writes it.  Plain text is followed by one certain character wherever it stands: 
 pattern finds out as fast as it goes over the text (a set behind the plain text would be tried at each place in it)."""
 SHARED_ESCAPE = {quote: rf"(?:{_SAME_ESCAPE[quote]}|\\u[0-9A-Fa-f]{{{HEX_DIGITS['u']}}})" for quote in QUOTES}
 """A pattern of all that are shared."""
+_LONGEST = 2 + HEX_DIGITS["u"]  # characters of such an escape
 
 
 def same_json(text: str, quote: str) -> str:
@@ -43,15 +44,17 @@ def read_shared(json: str) -> str:
 
 
 def scan_shared(text: str, start: int) -> tuple[str, int]:
-    """Decode what is next in a double-quoted literal, and say where it ends: at the quote or with the text.
+    """Decode what is next in a double-quoted literal, and say where it ends: at the quote, or near the text's end.
 
     JSON's own scanner does it, for half of what a pattern of escapes takes.  Nothing, and ``start``: somewhere there
     is more than plain text and shared escapes.
     """
     end = text.find(r"\/", start)  # JSON alone has this escape
+    if end < 0:
+        end = text.rfind("\\", len(text) - _LONGEST + 1)  # one that may not be all there
     try:
         decoded, length = scanstring(text[start : len(text) if end < 0 else end] + '"', 0)
-    except ValueError:  # another escape, one that is not all there, or a control character
+    except ValueError:  # another escape, a part of one, or a control character
         return "", start
     return decoded, start + length - 1
 

@@ -114,6 +114,7 @@ class _Literal:
         self.quote = ""
         self.delimiter = ""
         self.plain = _PLAIN["'", self.format]
+        self.in_line = False  # single-quoted without a newline so far
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
         self.delimiter_unescaped = False  # one was text: this writer escapes nothing
@@ -206,7 +207,8 @@ class _Literal:
                 source.pos = end
                 plain = text[start:end]
                 self.decoder.text(plain)
-                if not self.raw_newline and len(self.delimiter) == 1 and ("\n" in plain or "\r" in plain):
+                if self.in_line and ("\n" in plain or "\r" in plain):
+                    self.in_line = False
                     self.raw_newline = True
                     self._sign()
             if end == len(text):
@@ -261,6 +263,7 @@ class _Literal:
                 delimiter = quote
         self.quote = quote
         self.delimiter = delimiter
+        self.in_line = len(delimiter) == 1
         self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
 
