@@ -292,14 +292,14 @@ def test_thousands_of_tools_cost_what_a_few_do(dialect: str, text: str) -> None:
 WHOLE_BOUNDS = {
     "escaped-quotes": 5,
     "calls": 12,
-    "calls-json": 14,
+    "calls-json": 5,
     "calls-lines": 13,
     "calls-positional": 16,
     "numbers": 1,
     "deep-dicts": 17,
 }
 """Steps for a character, at most, where a text of many parts comes in one piece: a third of what the readers take
-without what they take at once (the JSON form, which the model's template does not write, two fifths)."""
+without what they take at once."""
 
 
 @pytest.mark.parametrize("name", WHOLE_BOUNDS)

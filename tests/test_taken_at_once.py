@@ -11,7 +11,7 @@ from harness import every, stream
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lfm2_fixed.core.escapes import unescape
+from lfm2_fixed.core.escapes import read_shared, same_json, scan_shared, unescape
 from lfm2_fixed.core.numbers import number_json
 from lfm2_fixed.core.tokens import PLAIN_BODY, SAME_NUMBER, SIMPLE_ESCAPES
 
@@ -59,6 +59,62 @@ def test_simple_escapes(body: str) -> None:
     assert unescape(body) == ast.literal_eval(f"'''{body} '''")[:-1]
 
 
+SHARED = [*"ab né世😀u0", *(rf"\{escape}" for escape in "\\bfnrt")]
+"""Text, and escapes that JSON shares in a literal of either kind.  Quotes are added by the kind."""
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+@given(st.data())
+def test_shared_escapes(quote: str, data: st.DataObject) -> None:
+    """What is sent undecoded is what CPython reads and ``json.dumps`` writes."""
+    quotes = ["/", rf"\{quote}", "'" if quote == '"' else '"', *([r"\""] if quote == "'" else [])]
+    body = data.draw(st.lists(st.sampled_from([*SHARED, *quotes])).map("".join))
+    value = ast.literal_eval(f"{quote}{body}{quote}")
+    assert f'"{same_json(body, quote)}"' == json.dumps(value, ensure_ascii=False)
+    assert read_shared(same_json(body, quote)) == value
+
+
+@given(st.lists(st.sampled_from([*SHARED, r"\"", "'", r"\u00e9", r"\u0022", r"\u0000", r"\u2028"])).map("".join))
+def test_scanned_escapes(body: str) -> None:
+    """JSON's scanner reads what it reads at all as CPython does, up to the quote or the end of the text."""
+    value = ast.literal_eval(f'"{body}"')
+    assert scan_shared("x" + body + "and more", 1) == (value + "and more", len(body) + 9)
+    assert scan_shared(body + '", b="', 0) == (value, len(body))
+
+
+@pytest.mark.parametrize("body", ["\\n\\a", "\\n\\'", "\\n\\x41", "\\n\n", "\\n\t", "\\n\\ ", "\\n\\u12", "\\n\\1"])
+def test_what_json_does_not_share_is_not_scanned(body: str) -> None:
+    """Escapes that are Python's alone, unfinished ones, control characters (a newline may be the sign of a raw
+    literal): the string's reader decides about them."""
+    assert scan_shared(body + " and more", 0) == ("", 0)
+    assert scan_shared(r"a\n\u00e", 0) == ("a\n", 3)  # what may not be all there stays
+    assert scan_shared(r"\n\/ab", 0) == ("\n", 2)  # JSON reads a slash there, Python a backslash and a slash
+
+
+LONG = r"x\n" * 100
+
+
+@pytest.mark.parametrize(
+    "body, value",
+    [
+        # Behind the sign of a raw literal, a newline, backslashes are text, but not in a literal whose own delimiter
+        # was escaped before (contract 4.3).  The delimiter's code is no such sign of a writer who escapes.
+        (LONG + "\n" + r"C:\temp", "x\n" * 100 + "\nC:\\temp"),
+        (LONG + r"\u0022" + "\n" + r"C:\temp", "x\n" * 100 + '"\nC:\\temp'),
+        (LONG + r"\"" + "\n" + r"C:\temp", "x\n" * 100 + '"\nC:\temp'),
+        # Halves of a surrogate pair, apart or alone.
+        (LONG + r"\ud83d" + LONG + r"\ud83d\ude00", "x\n" * 100 + "\ufffd" + "x\n" * 100 + "\U0001f600"),
+        (r"\ud83d\n\ud83d\ude00", "\ufffd\n\U0001f600"),
+        (r"\ud83d\ude00\n" * 50 + r"\ud83d", "\U0001f600\n" * 50 + "\ufffd"),
+    ],
+)
+def test_long_escaped_text(body: str, value: str) -> None:
+    """However it is cut, and whether a pattern or JSON's scanner reads it."""
+    text = f'{S}[f(a="{body}")]{E}'
+    for pieces in ([text], every(text, 1), every(text, 7), re.split(r"(?=\\)", text), text.partition("\n")):
+        assert [json.loads(arguments) for _, arguments in stream(pieces).calls] == [{"a": value}]
+
+
 VALUES = [
     "1", "-7.5", "0", "07", "1e3", "None", "true", "Truex", "'x'", '"x"', "'say \"hi\"'", "'it\\'s'", "''", '""',
     "'''x'''", "'x' 'y'", "'a'b'", "r'x'", "[1, 2]", "[1, 'x', -2.5, ]", "{'k': 1}", '{"k": "v", "l": [null]}',
@@ -74,4 +130,18 @@ def test_at_once_and_piece_by_piece(first: str, second: str, tools: dict[str, li
     for call in (f"f(a={first}, b={second})", f"f({first}, {second} , )", f"f({first}, c={second})"):
         text = f"{S}[{call}, f(b=1) ]{E}"
         whole, ones = stream([text], tools=tools), stream(every(text, 1), tools=tools)
+        assert (whole.started, whole.content) == (ones.started, ones.content), call
+
+
+@pytest.mark.parametrize("second", VALUES)
+@pytest.mark.parametrize("first", VALUES)
+def test_json_calls_at_once_and_piece_by_piece(first: str, second: str) -> None:
+    """The same for calls in JSON form, and for entries of dicts: all there, or with more than scalars."""
+    for call in (
+        f'{{"name": "f", "arguments": {{"a": {first}, "b": {second}}}}}',
+        f'{{"name": "f", "parameters": {{"a": {first}, \'b\': {second} , }}}} + 1',
+        f"f(a={{{first}: {second}, 'k': {first}, \"l\" : {second} }})",
+    ):
+        text = f"{S}[{call}, f(b=1) ]{E}"
+        whole, ones = stream([text]), stream(every(text, 1))
         assert (whole.started, whole.content) == (ones.started, ones.content), call

@@ -10,8 +10,8 @@ from .cursor import Reader, Source, is_name
 from .escapes import json_string
 from .state import CALL, Block, EndOfBlock, Frame, Malformed
 from .strings import take_string
-from .tokens import CONSTANTS, PLAIN_BODY, PLAIN_NAME, QUOTES, SAME_NUMBER
-from .values import read_dict, read_value, take_scalar
+from .tokens import PLAIN_NAME, QUOTES
+from .values import read_dict, read_value, scalar_json, scalar_pattern, take_scalar
 
 
 def read_call(block: Block) -> Reader[None]:
@@ -45,19 +45,8 @@ def read_call(block: Block) -> Reader[None]:
     block.frames.pop()
 
 
-SINGLE, DOUBLE = QUOTES
-
-
-def _scalar(goes_on: str) -> str:
-    """A pattern of a scalar and the comma behind it; ``goes_on``: what shows that a string has ended."""
-    same = rf'{SAME_NUMBER}(?= ?[,)])|"{PLAIN_BODY[DOUBLE]}"(?!")(?={goes_on})'
-    constant = rf"(?:{'|'.join(CONSTANTS)})(?= ?[,)])"
-    single = rf"'(?P<single>{PLAIN_BODY[SINGLE]})'(?!')(?={goes_on})"
-    return rf"(?:(?P<same>{same})|(?P<constant>{constant})|{single})(?: ?, ?)?"
-
-
-_NAMED = re.compile(rf"({PLAIN_NAME})=" + _scalar(ARGUMENT_AT_ONCE))
-_POSITIONAL = re.compile(_scalar(POSITIONAL_AT_ONCE))
+_NAMED = re.compile(rf"({PLAIN_NAME})=" + scalar_pattern(")", ARGUMENT_AT_ONCE))
+_POSITIONAL = re.compile(scalar_pattern(")", POSITIONAL_AT_ONCE))
 
 
 def _take_arguments(block: Block, frame: Frame) -> None:
@@ -65,28 +54,21 @@ def _take_arguments(block: Block, frame: Frame) -> None:
 
     The patterns are put together from those of the readers that own the rules.
     """
-    text, pos, keys = block.source.text, block.source.pos, frame.keys
+    text, pos, keys, names = block.source.text, block.source.pos, frame.keys, block.parameters or ()
     pieces: list[str] = []
     while True:
-        value = _NAMED.match(text, pos)
-        if value:
+        if value := _NAMED.match(text, pos):
             key = f'"{value[1]}"'
             block.named = True
-        elif not block.named and block.positional < len(block.parameters or ()):
-            value = _POSITIONAL.match(text, pos)
-            if value:
-                name = block.parameters[block.positional]  # type: ignore[index]
-                key = f'"{name}"' if name.isidentifier() else json_string(name)
-                block.positional += 1
-        if not value or key in keys:
+        elif block.named or block.positional >= len(names) or not (value := _POSITIONAL.match(text, pos)):
             break
-        json = value["same"]
-        if not json:
-            single = value["single"]
-            if single is None:
-                json = CONSTANTS[value["constant"]]
-            else:
-                json = json_string(single) if DOUBLE in single else f'"{single}"'
+        else:
+            name = names[block.positional]
+            key = f'"{name}"' if name.isidentifier() else json_string(name)
+            block.positional += 1
+        if key in keys:
+            break
+        json = value["same"] or scalar_json(value)
         pieces.append(f", {key}: {json}" if keys else f"{key}: {json}")
         keys.add(key)
         pos = value.end()

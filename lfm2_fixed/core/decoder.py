@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
+from .escapes import read_shared, same_json
 from .state import Block
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -21,10 +22,22 @@ class Decoder:
         self._high = ""
 
     def text(self, text: str) -> None:
-        if self._high or (not text.isascii() and _SURROGATE.search(text)):
+        if self._high or (not text.isascii() and _has_surrogate(text)):
             text = self._join(text)
         if text:
             self._send(encode_basestring(text)[1:-1])
+
+    def shared(self, text: str, quote: str, *, plain: bool) -> None:
+        """Text as it stands in a literal with this ``quote``, whose escapes JSON shares.
+
+        ``plain``: JSON writes the text between the escapes as it is.
+        """
+        json = same_json(text, quote)
+        if "\\u" in json or not plain:  # ``json.dumps`` escapes no more than it must
+            self.text(read_shared(json))
+        else:
+            self.flush()
+            self._send(json)
 
     def _join(self, text: str) -> str:
         text = self._high + text
@@ -39,3 +52,12 @@ class Decoder:
         if self._high:
             self._high = ""
             self._send("\ufffd")
+
+
+def _has_surrogate(text: str) -> bool:
+    """Whether half a pair stands in the text, or both as two characters.  Encoding tells it faster than a pattern."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

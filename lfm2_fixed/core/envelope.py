@@ -240,14 +240,18 @@ class _InBlock:
         return self._block.python_only and not self._was_python_only
 
     def take(self, text: str) -> bool:
-        """As :meth:`_Text.take`."""
-        self._over = self._feed(text)
+        """As :meth:`_Text.take`: False where the block is over."""
+        if text:
+            self.source.feed(text)
+            fast_lane = self._block.fast_lane
+            if fast_lane is None or not fast_lane():
+                self._over = self._resume()
         return not self._over
 
     def read(self, turn: Input) -> _State | None:
         start = turn.at
         token, stop = self._ends.find(turn.text, start, False)
-        done = self._over or self._feed(turn.text[start:stop])
+        done = self._over or not self.take(turn.text[start:stop])
         if not done and (token or turn.ending):
             if token is None and stop < len(turn.text):
                 # The beginning of a marker.  The reader must know that nothing comes after it.
@@ -258,17 +262,8 @@ class _InBlock:
         turn.at = stop
         return self._text.after_block(turn, self, token, start, stop) if done else None
 
-    def _feed(self, piece: str) -> bool:
-        """Whether the block is over."""
-        if not piece:
-            return False
-        self.source.feed(piece)
-        fast_lane = self._block.fast_lane
-        if fast_lane is not None and fast_lane():
-            return False
-        return self._resume()
-
     def _resume(self) -> bool:
+        """Whether the block is over."""
         try:
             next(self._reader)
         except StopIteration as end:

@@ -19,9 +19,9 @@ from typing import Any
 from .cursor import Reader
 from .state import OBJECT, Block, EndOfBlock, Frame, Malformed
 from .strings import read_string, take_string
-from .tokens import MAX_DEPTH, MAX_DIGITS, QUOTES
+from .tokens import MAX_DEPTH, MAX_DIGITS, PLAIN_BODY, QUOTES
 from .tools import NameBeginning
-from .values import read_dict, read_value
+from .values import DOUBLE, match_entries, read_dict, read_value
 from .writer import Writer
 
 _ARGUMENTS = frozenset(f'"{key}"' for key in ("arguments", "parameters", "args", "params", "kwargs", "input"))
@@ -33,12 +33,38 @@ _KEYS = sorted(key.strip('"') for key in (_ARGUMENTS | _BEFORE_THE_NAME | {_NAME
 
 def read_json_call(block: Block) -> Reader[None]:
     """Read a call, its ``{`` next, with its ``}``.  Its last ``}`` in the output is left to the caller to write."""
+    if _take_call(block):
+        return
     call = _JsonCall(block)
     yield from call.read_object(nested=False)
     if not block.out.name:
         raise Malformed(block.source.offset)
     if call.arguments is None:
         block.out.put("{")
+
+
+_HEAD = re.compile(rf'\{{ ?{_NAME} ?: ?"({PLAIN_BODY[DOUBLE]})" ?, ?(?:{"|".join(sorted(_ARGUMENTS))}) ?: ?\{{ ?')
+_TAIL = re.compile(r" ?\} ?\}")
+
+
+def _take_call(block: Block) -> bool:
+    """Take a call that is all there, as most are: its name first, arguments that are scalars, and nothing else."""
+    source = block.source
+    head = _HEAD.match(source.text, source.pos)
+    name = head[1] if head else ""
+    if not head or not name or (block.declared_only and name not in block.tools):
+        return False
+    entries, _, end = match_entries(source.text, head.end(), set())
+    tail = _TAIL.match(source.text, end)
+    if not tail:
+        return False
+    source.pos = tail.end()
+    block.out.name = name
+    block.parameters = block.tools.get(name)
+    block.out.put("{")
+    if entries:  # else there is only structure, which waits
+        block.out.send(entries)
+    return True
 
 
 class _JsonCall:

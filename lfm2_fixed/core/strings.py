@@ -16,12 +16,11 @@ A literal whose delimiter was escaped before comes from a writer who does escape
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from .closing import Verdict, closes_at_once, closing_verdict
-from .cursor import Reader, Source
+from .cursor import Reader
 from .decoder import Decoder
-from .escapes import SIMPLE_ESCAPE, json_string, unescape
+from .escapes import SAME_BODY, SHARED_ESCAPE, SIMPLE_ESCAPE, same_json, scan_shared, unescape, unicode_character
 from .literals import opens_string, pass_string
 from .slips import is_stray_quote, lacks_quote
 from .state import Block, EndOfBlock, Frame, Malformed
@@ -41,6 +40,11 @@ _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
 _SHORT = 40  # characters: a pattern is as fast for these, measured
 
+_LONG = 200  # characters: in less than this the scanner gains nothing, and what it does in vain costs as much
+
+# Escapes that JSON shares, with the text after each: plain in a single-quoted literal, so that all is JSON's text.
+_SHARED_RUN = {quote: re.compile(rf"(?:{SHARED_ESCAPE[quote]}{PLAIN_BODY[quote]})+") for quote in QUOTES}
+_SHARED_RUN |= {quote * 3: re.compile(rf"(?:{SHARED_ESCAPE[quote]}[^{quote}\\]*)+") for quote in QUOTES}
 # Simple escapes with the plain text after each; in a single-quoted literal up to a newline, which is
 # for ``_take`` to see: behind it backslashes may be text.
 _SIMPLE_RUN = {quote: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
@@ -48,9 +52,8 @@ _SIMPLE_RUN |= {quote * 3: re.compile(rf"(?:{SIMPLE_ESCAPE}[^{quote}\\]*)+") for
 # Backslashes that are text, each with the character behind it, and the plain text after them.
 _VERBATIM_RUN = {quote: re.compile(rf"(?:\\[^{quote}][^{quote}\\{NEWLINES}]*)+") for quote in QUOTES}
 
-# A literal that is all there, of plain text.
-_WHOLE = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
-_KEY = {quote: re.compile(f"{quote}({PLAIN_BODY[quote]}){quote} ?:") for quote in QUOTES}
+# A literal that is all there, of text that is JSON's.
+_WHOLE = {quote: re.compile(f"{quote}({SAME_BODY[quote]}){quote}(?!{quote})") for quote in QUOTES}
 
 _OCTAL = re.compile(rf"[{OCTAL_DIGITS}]{{1,3}}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -58,24 +61,15 @@ _NAMED = re.compile(r"\{[A-Za-z0-9 \-]*\}?")
 
 
 def take_string(block: Block, frame: Frame, quote: str) -> str | None:
-    """Take a literal of plain text at whose quote the string closes beyond doubt: its JSON text."""
+    """Take a literal of JSON's text at whose quote the string closes beyond doubt: its JSON text."""
     source = block.source
+    if source.text.find(quote, source.pos + 1) < 0:
+        return None  # a long string in one piece: asked more than once, and a pattern takes its time
     literal = _WHOLE[quote].match(source.text, source.pos)
     if not literal or not closes_at_once(block, frame, literal.end()):
         return None
     source.pos = literal.end()
-    if quote == '"':
-        return literal[0]
-    return f'"{literal[1]}"' if '"' not in literal[1] else json_string(literal[1])
-
-
-def take_key(source: Source, quote: str) -> str:
-    """Take a key of plain text with the colon behind it, which closes it beyond doubt: its JSON text, or ""."""
-    key = _KEY[quote].match(source.text, source.pos)
-    if not key:
-        return ""
-    source.pos = key.end()
-    return json_string(key[1]) if quote == "'" else f'"{key[1]}"'
+    return literal[0] if quote == '"' else f'"{same_json(literal[1], quote)}"'
 
 
 def read_string(block: Block, prefix: str, start: int) -> Reader[None]:
@@ -120,6 +114,7 @@ class _Literal:
         self.quote = ""
         self.delimiter = ""
         self.plain = _PLAIN["'", self.format]
+        self.in_line = False  # single-quoted without a newline so far
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
         self.delimiter_unescaped = False  # one was text: this writer escapes nothing
@@ -146,8 +141,7 @@ class _Literal:
                 continue
             char = source.text[source.pos]
             if char == "\\":
-                if not self._take_escapes():
-                    self._send((yield from self._escape()))
+                self._send((yield from self._escape()))
             elif char != quote:
                 self._send((yield from self._brace(char)))
             elif not (yield from self._at(delimiter)):
@@ -179,64 +173,83 @@ class _Literal:
                 self._send(quote)
 
     def _send(self, text: str) -> None:
-        """Send what is more than plain text.
-
-        Where the text has ended it is certain only if the string closes: an escape or a quote at
-        the end might have gone on differently.
-        """
-        if self.source.ended and self.mark is None:
-            self.mark = self.block.out.hold()
+        """Send what is more than plain text."""
+        self._hold_at_end()
         self.decoder.text(text)
 
+    def _hold_at_end(self) -> None:
+        """Where the text has ended it is certain only if the string closes: an escape or a quote at the end might
+        have gone on differently."""
+        if self.source.ended and self.mark is None:
+            self.mark = self.block.out.hold()
+
     def _take(self) -> bool:
-        """Take the plain text at the cursor; whether that is all there is so far.
+        """Take text, and escapes that are all there, at the cursor; whether that is all there is so far.
 
         In a long piece ``str.find`` twice is faster than one pattern of either character.  What arrives at once
         is no longer than what the envelope cuts, so that the second search cannot go far beyond the first's end.
         """
         source = self.source
         text = source.text
-        start = source.pos
-        if self.format or len(text) - start < _SHORT:
-            run = self.plain.match(text, start)
-            end = run.end() if run else start
-        else:
-            end = text.find(self.quote, start)
-            if end < 0:
-                end = len(text)
-            backslash = text.find("\\", start, end)
-            if backslash >= 0:
-                end = backslash
-        if end > start:
-            source.pos = end
-            plain = text[start:end]
-            self.decoder.text(plain)
-            if not self.raw_newline and len(self.delimiter) == 1 and ("\n" in plain or "\r" in plain):
-                self.raw_newline = True
-                self._sign()
-        return end == len(text)
+        while True:
+            start = source.pos
+            if self.format or len(text) - start < _SHORT:
+                run = self.plain.match(text, start)
+                end = run.end() if run else start
+            else:
+                end = text.find(self.quote, start)
+                if end < 0:
+                    end = len(text)
+                backslash = text.find("\\", start, end)
+                if backslash >= 0:
+                    end = backslash
+            if end > start:
+                source.pos = end
+                plain = text[start:end]
+                self.decoder.text(plain)
+                if self.in_line and ("\n" in plain or "\r" in plain):
+                    self.in_line = False
+                    self.raw_newline = True
+                    self._sign()
+            if end == len(text):
+                return True
+            if text[end] != "\\" or not self._take_escapes():
+                return False
+            if source.pos == len(text):
+                return True
 
     def _sign(self) -> None:
         """Python would refuse this literal: from here on its backslashes are text (contract §4, raw literals)."""
         self.verbatim = len(self.delimiter) == 1 and not self.raw and not self.delimiter_escaped
 
     def _take_escapes(self) -> bool:
-        """Take simple escapes, or backslashes that are text, with the plain text after them, if any are next."""
-        source = self.source
+        """Take escapes that are all there, or backslashes that are text, with the plain text after them, if any."""
         if self.raw or self.format:
             return False
-        run = (_VERBATIM_RUN[self.quote] if self.verbatim else _SIMPLE_RUN[self.delimiter]).match(
+        source = self.source
+        if self.delimiter == '"' and not self.verbatim and len(source.text) - source.pos > _LONG:
+            start = source.pos
+            decoded, source.pos = scan_shared(source.text, start)
+            if decoded:
+                if source.text.find('"', start, source.pos) >= 0:
+                    self.delimiter_escaped = True
+                self._send(decoded)
+                return True
+        shared = None if self.verbatim else _SHARED_RUN[self.delimiter].match(source.text, source.pos)
+        run = shared or (_VERBATIM_RUN[self.quote] if self.verbatim else _SIMPLE_RUN[self.delimiter]).match(
             source.text, source.pos
         )
         if not run:
             return False
         source.pos = run.end()
         text = run[0]
-        if not self.verbatim:
-            if self.quote in text:  # plain text has none
-                self.delimiter_escaped = True
-            text = unescape(text)
-        self._send(text)
+        if not self.verbatim and self.quote in text:  # plain text has none
+            self.delimiter_escaped = True
+        if shared:
+            self._hold_at_end()
+            self.decoder.shared(text, self.quote, plain=len(self.delimiter) == 1)
+        else:
+            self._send(text if self.verbatim else unescape(text))
         return True
 
     def _open(self, python: bool) -> Reader[None]:
@@ -250,6 +263,7 @@ class _Literal:
                 delimiter = quote
         self.quote = quote
         self.delimiter = delimiter
+        self.in_line = len(delimiter) == 1
         self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
 
@@ -372,7 +386,7 @@ class _Literal:
             start = source.pos + 2
             name = _NAMED.match(source.text, start, start + LONGEST_CHARACTER_NAME)
             if name and name[0].endswith("}"):
-                found = _unicode_character(name[0][1:-1])
+                found = unicode_character(name[0][1:-1])
                 if found is None:
                     break
                 source.pos = name.end()
@@ -384,11 +398,3 @@ class _Literal:
         self._sign()
         source.pos += 2
         return "\\N"
-
-
-def _unicode_character(name: str) -> str | None:
-    try:
-        found = unicodedata.lookup(name)
-    except KeyError:
-        return None
-    return found if len(found) == 1 else None  # no named sequences, as in Python

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import re
 
+from .closing import _ENTRY_AT_ONCE as ENTRY_AT_ONCE
 from .cursor import NOT_NOW, Reader
+from .escapes import SAME_BODY, json_string, same_json
 from .literals import opens_string
 from .numbers import number_json, read_number, take_number, take_numbers
 from .state import BRACE, DICT, LIST, PAREN, Block, EndOfBlock, Frame, Malformed
-from .strings import read_string, take_key, take_string
-from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, QUOTES, SIGNS
+from .strings import read_string, take_string
+from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, PLAIN_BODY, QUOTES, SAME_NUMBER, SIGNS
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
 
@@ -73,10 +75,9 @@ def _read(block: Block, depth: int) -> Reader[None]:
                 _open(block, char)
                 continue
             if char in QUOTES:
-                kind = STRING
-                if frame.at_key and (key := take_key(source, char)):
-                    _key(block, frame, STRING, key)
+                if frame.at_key and _take_entries(block, frame):
                     continue
+                kind = STRING
                 if (short := take_string(block, frame, char)) is None:
                     yield from read_string(block, "", source.offset)
                 else:
@@ -177,6 +178,76 @@ def _close(block: Block, kind: str) -> tuple[str, str]:
         else:
             out.send(f"[{element}]" if element else "{}")
     return CONTAINER, ""
+
+
+# ---- taken at once ----
+
+
+SINGLE, DOUBLE = QUOTES
+
+
+def scalar_pattern(closer: str, goes_on: str) -> str:
+    """A pattern of a scalar that ends beyond doubt, and the comma behind it; ``scalar_json`` writes what it found.
+
+    ``closer``: of the bracket that it is in.  ``goes_on``: what shows that a string has ended.
+    """
+    ends = rf"(?= ?[,{re.escape(closer)}])"
+    same = rf'{SAME_NUMBER}{ends}|"{SAME_BODY[DOUBLE]}"(?!")(?={goes_on})'
+    constant = rf"(?:{'|'.join(CONSTANTS)}){ends}"
+    single = rf"'(?P<single>{SAME_BODY[SINGLE]})'(?!')(?={goes_on})"
+    return rf"(?:(?P<same>{same})|(?P<constant>{constant})|{single})(?: ?, ?)?"
+
+
+def scalar_json(scalar: re.Match[str]) -> str:
+    """The JSON text of what such a pattern found, where it is not the ``same`` as the source; "" for nothing."""
+    if (single := scalar["single"]) is not None:
+        return f'"{same_json(single, SINGLE)}"'
+    return CONSTANTS.get(scalar["constant"], "")
+
+
+# A key of plain text with its colon, which closes it beyond doubt, and a scalar.
+_ENTRY = re.compile(
+    rf"(?:(?P<key>{DOUBLE}{PLAIN_BODY[DOUBLE]}{DOUBLE})|{SINGLE}(?P<name>{PLAIN_BODY[SINGLE]}){SINGLE}) ?: ?"
+    rf"(?:{scalar_pattern('}', ENTRY_AT_ONCE)})?"
+)
+
+
+def match_entries(text: str, start: int, keys: set[str]) -> tuple[str, str, int]:
+    """Match entries whose values are scalars, where they are all there, and the next key with its colon.
+
+    Returns the JSON text of the entries and of that key, and where they end; their keys are added to ``keys``.
+    """
+    entries: list[str] = []
+    pos = start
+    while (entry := _ENTRY.match(text, pos)) and (key := entry["key"] or json_string(entry["name"])) not in keys:
+        before = f", {key}: " if keys else f"{key}: "
+        keys.add(key)
+        pos = entry.end()
+        if not (value := entry["same"] or scalar_json(entry)):
+            return "".join(entries), before, pos
+        entries.append(before + value)
+    return "".join(entries), "", pos
+
+
+def _take_entries(block: Block, frame: Frame) -> bool:
+    """Take what ``match_entries`` finds in a dict, or in a bracket that is one if a key is found."""
+    out, source = block.out, block.source
+    entries, key, end = match_entries(source.text, source.pos, frame.keys)
+    if end == source.pos:
+        return False
+    source.pos = end
+    out.take(frame.mark)
+    if frame.kind == BRACE:
+        out.put("{")
+        frame.kind, frame.json_close = DICT, "}"
+    if entries:
+        out.send(entries)
+    if key:
+        out.put(key)
+        frame.at_key = False
+    else:
+        frame.mark = out.hold()
+    return True
 
 
 _CONSTANT = re.compile("|".join(CONSTANTS))
