@@ -135,6 +135,7 @@ class _GoesOn:
         self.comments = speculate
         self.raw_newline = raw_newline
         self.elements = speculate and not raw_newline
+        self.behind_string = -1  # the element begins with a string, which was passed up to here and is no key
 
     def after_value(self) -> Reader[bool]:
         """A value of the innermost open bracket ends here."""
@@ -187,7 +188,9 @@ class _GoesOn:
                 source.rewind(start)
                 if not self.elements or (frame.kind == CALL and self.block.named and char in QUOTES):
                     return False  # ``s.split(',') if x]', new='y'``: more likely text than a string without a name
-                if (yield from pass_expression(source)) is NONE:
+                if self.behind_string >= 0:
+                    source.rewind(self.behind_string)
+                if (yield from pass_expression(source, behind_string=self.behind_string >= 0)) is NONE:
                     return False
                 char = yield from source.skip()
                 if char == ":" and frame.kind in (DICT, BRACE, OBJECT):
@@ -206,6 +209,7 @@ class _GoesOn:
     def _good_element(self, frame: Frame, char: str) -> Reader[bool]:
         """What the grammar has behind a comma in this bracket."""
         source = self.source
+        self.behind_string = -1
         if frame.kind == CALL:
             if not self.block.named and (char in CLOSERS or char in QUOTES or char in DIGITS):
                 return True  # also where it is the beginning of a name
@@ -216,7 +220,10 @@ class _GoesOn:
         if frame.kind not in (DICT, OBJECT):
             return (yield from opens_literal(source, char))
         if char in QUOTES:
-            return (yield from pass_string(source)) and (yield from source.skip(self.comments)) == ":"
+            if not (yield from pass_string(source)):
+                return False
+            self.behind_string = source.offset
+            return (yield from source.skip(self.comments)) == ":"
         if not (yield from opens_literal(source, char)):
             return False
         yield from source.name()

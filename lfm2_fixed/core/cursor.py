@@ -154,6 +154,9 @@ class Source:
         ``line``: go no further than over the end of a line, and answer with a newline.
         """
         self.newline = False
+        char = self.text[self.pos : self.pos + 1]
+        if char not in NOT_NOW:  # most are asked for where they are: the look-aheads at every quote of a text
+            return char
         while True:
             blanks = _BLANKS.match(self.text, self.pos)
             if blanks:

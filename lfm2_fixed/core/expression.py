@@ -58,20 +58,21 @@ class _Open:
         self.comprehension = False  # behind ``for``, where ``if`` filters and has no ``else``
 
 
-def pass_expression(source: Source, *, after_string: str = "") -> Reader[str]:
+def pass_expression(source: Source, *, after_string: str = "", behind_string: bool = False) -> Reader[str]:
     """Pass an expression up to the comma, colon or closing bracket behind it, which stays.
 
-    ``after_string``: the cursor is behind its first operand, a string literal with this quote.  Returns one of the
-    constants above; where it is ``NONE`` the cursor is where the text ceased to be an expression.
+    ``after_string``: the cursor is behind its first operand, a string literal with this quote, which may be text.
+    ``behind_string``: it is behind its first operand, a string of its own.  Returns one of the constants above;
+    where it is ``NONE`` the cursor is where the text ceased to be an expression.
     """
-    return _Expression(source, after_string).read()
+    return _Expression(source, after_string, behind_string or bool(after_string)).read()
 
 
 class _Expression:
-    def __init__(self, source: Source, after_string: str) -> None:
+    def __init__(self, source: Source, after_string: str, behind_string: bool) -> None:
         self.source = source
         self.open = [_Open(_TOP)]
-        self.last = _STRING if after_string else _START
+        self.last = _STRING if behind_string else _START
         self.strings_only = bool(after_string)
         self.text = False  # so far it is two literals with an operator between them that Python refuses there
         self.literal = after_string  # the quote of the literal that the expression began with, if nothing joined it

@@ -101,7 +101,8 @@ def pass_string(source: Source, *, newlines: bool = False, words: bool = False) 
     """
     quote = source.text[source.pos]
     delimiter = quote
-    if (yield from source.ahead(3)) == quote * 3:
+    second = source.text[source.pos + 1 : source.pos + 2]
+    if (not second or second == quote) and (yield from source.ahead(3)) == quote * 3:
         delimiter = quote * 3
     source.pos += len(delimiter)
     plain = _IN_LINE[quote] if len(delimiter) == 1 and not newlines else _IN_TEXT[quote]
@@ -111,7 +112,7 @@ def pass_string(source: Source, *, newlines: bool = False, words: bool = False) 
         if run:
             source.pos = run.end()
             before = run[0][-1]
-        char = yield from source.peek()
+        char = source.text[source.pos : source.pos + 1] or (yield from source.peek())
         if char == "\\":
             before = ""
             source.pos += 1
@@ -128,7 +129,7 @@ def pass_string(source: Source, *, newlines: bool = False, words: bool = False) 
                     source.pos += 1
                     before = ""
                     continue
-            if (yield from source.ahead(len(delimiter))) == delimiter:
+            if len(delimiter) == 1 or (yield from source.ahead(3)) == delimiter:
                 source.pos += len(delimiter)
                 return True
             source.pos += 1

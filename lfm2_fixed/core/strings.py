@@ -158,7 +158,7 @@ class _Literal:
                     source.rewind(quote_offset + 1)
                     first = not self.delimiter_unescaped and not self.raw_newline
                     if lacks_quote(block, max(start, text_quote), first=first):
-                        raise Malformed(quote_offset + 1)
+                        raise Malformed(quote_offset)  # it opens a string
                 elif text_quote >= 0 and is_stray_quote(source, start, text_quote):
                     verdict = Verdict.MALFORMED
                 if verdict is Verdict.MALFORMED:
