@@ -356,7 +356,7 @@ PLAIN_TEXTS = ["", "abc", "it", "x y", "é", "a, b", "k: 1", "(1)", "]", "\\n", 
 
 
 def plain_value(rng: random.Random, depth: int = 0) -> str:
-    """A value as most calls have it: what the shortcuts read, and what is only nearly that."""
+    """A value as most calls have it: what is taken at once, and what is only nearly that."""
     kind = rng.random()
     if kind < 0.25:
         return rng.choice(PLAIN_NUMBERS)

@@ -1,4 +1,4 @@
-"""A turn that ended inside a call says so, however it came and whatever of the call was sent (contract §3, cut off)."""
+"""A turn that ended inside a call says so, however it came and whatever of the call was sent (contract 3.1)."""
 
 from __future__ import annotations
 

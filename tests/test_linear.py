@@ -107,7 +107,7 @@ CASES = {
     "tuples": Case(VALUE + "[", "(1, (2)), ", "])]" + E),
     "calls-lines": Case(S, "f(a=1, b='x')\n"),
     "calls-positional": Case(S + "[", "f('x', 1), ", "]" + E, tools=TOOLS),
-    # What begins as the shortcuts read it, and goes on otherwise.
+    # What begins as it could be taken at once, and goes on otherwise.
     "calls-odd": Case(S + "[", "f(a=1, b=[1, {'k': [foo()]}]), ", "]" + E),
     "numbers-odd": Case(S + "[", "f(a=[" + "1," * 200 + "1x]), ", "]" + E),
     "lists-odd": Case(VALUE + "[", "[1, {'k': [2, (3)]}], ", "])]" + E),

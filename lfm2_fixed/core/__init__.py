@@ -38,11 +38,11 @@ shared between turns but tables.
 
 Where the contract lives:
 
-    §1  laws                   cursor (L1, L7), writer (L4), block (L8); they hold for everything
-    §2  when text is sent      writer; strings and values say what waits
-    §3  cut off, malformed     block, and expression for what is no literal
-    §4  values                 strings, escapes, numbers, values; quotes inside strings: closing
-    §5  names and arguments    cursor (names), calls, tools (a lone object)
-    §6  where calls live       envelope, openings, dialects; json_calls; sentinels; writer (content)
-    §7  the wire               not here: ``wire``, ``plugin`` and ``proxy``
+    1  laws                   cursor (L1, L7), writer (L4), block (L8); they hold for everything
+    2  when text is sent      writer; strings and values say what waits
+    3  cut off, malformed     block, and expression for what is no literal
+    4  values                 strings, escapes, numbers, values; quotes inside strings: closing
+    5  names and arguments    cursor (names), calls, tools (a lone object)
+    6  where calls live       envelope, openings, dialects; json_calls; sentinels; writer (content)
+    7  the wire               not here: ``wire``, ``plugin`` and ``proxy``
 """

@@ -1,4 +1,4 @@
-"""Does this quote close the string?  Models and chat templates write quotes unescaped (contract §4).
+"""Does this quote close the string?  Models and chat templates write quotes unescaped (contract 4.7).
 
 ``'sed -n '1,9p' f'`` is meant as one string.  A literal's *first* unescaped quote is read by Python's rule:
 it closes where *the list goes on* behind it, adjacent literals included.  Where a Python expression goes on
@@ -93,11 +93,11 @@ def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
 # ``_GoesOn`` answers, by the kind of the innermost bracket.
 ARGUMENT_AT_ONCE = rf" ?(?:\) ?[,;\]\r\n]|, ?{PLAIN_NAME}=[^=])"
 POSITIONAL_AT_ONCE = r" ?(?:\) ?[,;\]\r\n]|, ?['\"\[(0-9{])"
-_ENTRY_AT_ONCE = r""" ?(?:\}|, ?(?:"[^"\\\r\n]*"|'[^'\\\r\n]*') ?:)"""
+ENTRY_AT_ONCE = r""" ?(?:\}|, ?(?:"[^"\\\r\n]*"|'[^'\\\r\n]*') ?:)"""
 _AT_ONCE = {
     CALL: re.compile(ARGUMENT_AT_ONCE),
-    OBJECT: re.compile(_ENTRY_AT_ONCE),
-    DICT: re.compile(_ENTRY_AT_ONCE),
+    OBJECT: re.compile(ENTRY_AT_ONCE),
+    DICT: re.compile(ENTRY_AT_ONCE),
     LIST: re.compile(r" ?(?:[\])}]|, ?['\"\[(0-9{])"),
 }
 _POSITIONAL_AT_ONCE = re.compile(POSITIONAL_AT_ONCE)
@@ -122,7 +122,7 @@ would find more code, but it is a bound on the work for each quote in a text."""
 
 
 class _GoesOn:
-    """Whether *the list goes on* at the cursor, behind a value (contract §4).  Moves the cursor.
+    """Whether *the list goes on* at the cursor, behind a value (contract 4.7.4, 4.7.5).  Moves the cursor.
 
     ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
     no literals.

@@ -31,7 +31,7 @@ class Dialect:
     json_answers: bool = False
     """A turn that begins with the JSON form of a declared tool's call is one, without markers."""
     newline_ends: bool = False
-    """Behind a list without an end marker, a newline shows that it has ended (contract 4, strictly closing)."""
+    """Behind a list without an end marker, a newline shows that it has ended (contract 4.7.5)."""
     echoes: bool = False
     """The model may repeat a block after its end (contract 6.6)."""
     opener: str = "["

@@ -3,7 +3,7 @@
     'hello'[:5]   "a" + "b"   'x' if y else 'z'   'a', blue, 'b'
 
 A literal with such a thing behind it is no literal but a part of an expression, and the call is malformed
-(contract §3), rather than one string that runs on to the next quote that could close (contract §4).
+(contract 3.2), rather than one string that runs on to the next quote that could close (contract 4.7.2).
 
 Python's grammar is context-free, so the recogniser is a stack of open constructs and, in the innermost one,
 whether an operand is wanted or was just read.  It may accept a little more than Python (``[a for x in y, z]``)

@@ -11,7 +11,7 @@ The rules, each of them decided as soon as its text is there:
   for a thought, and with it the call that the turn was about.)
 - A thought ends at ``</think>``, which is dropped, or before a call marker, which belongs to what is said:
   models do go from their thoughts straight to a call.  A marker between two equal quotes is text, as in
-  the rest of a turn (contract 6): a model that thinks about its own format quotes it.
+  the rest of a turn (contract 6.2): a model that thinks about its own format quotes it.
 - A thought that is cut off is a thought, all of it.
 - After the thought nothing is looked at: ``<think>`` and ``</think>`` in arguments and in prose are text.
 - Nothing is lost but the two tags and the blanks before the first; nothing is held longer than it may

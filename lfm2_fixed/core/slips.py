@@ -1,4 +1,4 @@
-"""Slips of punctuation around a quote (contract §4, v2): broken, so that nothing is completed by a guess.
+"""Slips of punctuation around a quote (contract 4.7.7): broken, so that nothing is completed by a guess.
 
 A quote that does not close is text, and the literal goes on to the next one that might.  Where a comma, a quote,
 a bracket or an equals sign is missing, or is one too many, that would be one argument that swallows the rest.

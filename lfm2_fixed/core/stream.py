@@ -73,7 +73,7 @@ class PythonicStream:
 
     @property
     def cut(self) -> bool:
-        """After ``finish``: whether the turn ended inside a call (contract §3, cut off).
+        """After ``finish``: whether the turn ended inside a call (contract 3.1).
 
         Such a call is dropped, and no event tells of it unless a part of it was sent: whoever must not take a cut
         turn for a whole one asks here.

@@ -7,7 +7,7 @@
 Unknown escapes keep their text.  Surrogate halves join or become U+FFFD.  An f-string is held until
 it ends: it has a value only without placeholders.
 
-Raw literals (contract §4, v2): several templates put quotes around a string and escape nothing, so a
+Raw literals (contract 4.3): several templates put quotes around a string and escape nothing, so a
 literal that Python would refuse comes from such a writer, and from the sign on its backslashes are
 text.  The sign is a newline, or an escape that Python refuses, in a literal that is not triple-quoted.
 A literal whose delimiter was escaped before comes from a writer who does escape: there nothing changes.
@@ -219,7 +219,7 @@ class _Literal:
                 return True
 
     def _sign(self) -> None:
-        """Python would refuse this literal: from here on its backslashes are text (contract §4, raw literals)."""
+        """Python would refuse this literal: from here on its backslashes are text (contract 4.3)."""
         self.verbatim = len(self.delimiter) == 1 and not self.raw and not self.delimiter_escaped
 
     def _take_escapes(self) -> bool:
@@ -270,7 +270,7 @@ class _Literal:
     def _three_close(self) -> Reader[bool]:
         """At four quotes: whether they are three and a quote inside, closed by the next three.
 
-        Otherwise they are one quote and three inside (contract §4): a file that begins with its docstring.
+        Otherwise they are one quote and three inside (contract 4.7.8): a file that begins with its docstring.
         """
         block = self.block
         source = self.source

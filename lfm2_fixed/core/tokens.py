@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 
-# ---- layout (contract §5: trailing commas, blanks, continuations and comments between tokens) ----
+# ---- layout (contract 5.4) ----
 
 BLANKS = " \t\f\r\n"
 """What may stand between two tokens.  Python has no vertical tab here, and neither have we."""
@@ -22,7 +22,7 @@ CLOSERS = {"(": ")", "[": "]", "{": "}"}
 MAX_DEPTH = 200
 """Levels of nesting in one call (L7).  CPython's own parser gives up at about the same depth."""
 
-# ---- names (contract §5: dotted, hyphenated, with ``/`` or ``:``, keywords, leading digits) ----
+# ---- names (contract 5.1) ----
 
 NAME_PUNCTUATION = ".:/-"
 """What may stand inside a name, beside what Python allows; never at either end."""
@@ -33,7 +33,7 @@ cut anywhere.  Whether the whole is a name is asked afterwards (``cursor.is_name
 PLAIN_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 """A pattern of the names that most calls and arguments have, which may be taken at once where they are all there."""
 
-# ---- strings (contract §4) ----
+# ---- strings (contract 4.1) ----
 
 QUOTES = ("'", '"')
 PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
@@ -58,7 +58,7 @@ PLAIN_BODY = {quote: rf"[^{quote}\\\x00-\x1f\ud800-\udfff]*" for quote in QUOTES
 """A pattern of what may stand between the quotes of a string without escapes, which JSON writes the same (quotes of
 the other kind aside)."""
 
-# ---- constants (contract §4: Python's and JSON's) ----
+# ---- constants (contract 4.5) ----
 
 CONSTANTS = {
     "True": "true",
@@ -82,13 +82,13 @@ SAME_NUMBER = (
 MAX_DIGITS = 4000
 """Of one number (L7).  Integers are converted between bases, which is not linear; CPython itself stops at 4,300."""
 
-# ---- expressions: what Python writes around literals that are none (contract §3) ----
+# ---- expressions: what Python writes around literals that are none (contract 3.2) ----
 
 BINARY_OPERATORS = r"\*\*?|//?|<<|>>|[<>=!]=|[-+%@&|^<>]"
 """A pattern of the symbols between two operands."""
 NO_STRING_OPERATORS = frozenset(["**", "*", "//", "/", "-", "@", "<<", ">>", "&", "|", "^"])
 """Those that Python refuses between two strings.  There they are no expression that a program could mean, while
-``'use '-' as a separator'`` is what models write (contract §4).  ``"ab" * 3`` is one."""
+``'use '-' as a separator'`` is what models write (contract 4.7.2).  ``"ab" * 3`` is one."""
 UNARY_SYMBOLS = "+-~"
 KEYWORDS = frozenset(keyword.kwlist) - frozenset(CONSTANTS)
 """Python's keywords, less the constants: none of them is an operand."""

@@ -169,7 +169,7 @@ class Declared(dict[str, tuple[str, ...]]):
     def takes_lone_object(self, name: str) -> bool:
         """Whether an object that is the only, positional argument of a call is all its arguments.
 
-        Contract §5, a lone positional object: where the tool is declared and its first parameter cannot be an
+        contract 5.5: where the tool is declared and its first parameter cannot be an
         object by its schema, or there is none.
         """
         if name not in self:

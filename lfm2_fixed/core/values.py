@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from .closing import _ENTRY_AT_ONCE as ENTRY_AT_ONCE
+from .closing import ENTRY_AT_ONCE as ENTRY_AT_ONCE
 from .cursor import NOT_NOW, Reader
 from .escapes import SAME_BODY, json_string, same_json
 from .literals import opens_string

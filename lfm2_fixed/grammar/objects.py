@@ -25,7 +25,7 @@ _LETTERS = (
 )
 _WORD = f"A-Za-z0-9_{_LETTERS}"
 NAME = f"[{_WORD}]([{_WORD}.:/-]*[{_WORD}])?"
-"""Argument names that are written as they are (contract §5), as far as ``is_name`` takes them on every Python."""
+"""Argument names that are written as they are (contract 5.1), as far as ``is_name`` takes them on every Python."""
 
 _ANY_ORDER = 5
 """Up to so many members may come in any order: every set of those that are written is a rule, 2 to the power of

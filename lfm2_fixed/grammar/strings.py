@@ -179,7 +179,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
     ``closed``: with the closing quote, which makes for cheaper masks than a quote after the rule.
 
     Raw control characters are left out (the readers of such text disagree about them), and so are the
-    guards: an end marker ends a block even inside a string (contract §4), and special tokens are legal
+    guards: an end marker ends a block even inside a string (contract 4.8), and special tokens are legal
     inside a structural tag.  All of them can be written with an escape.
     """
     ident = rules.ident(dfa)

@@ -167,7 +167,7 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
     # --- what both need to know of the request
 
     def _plain_text(self, request: Any) -> PlainText:
-        """The text of an answer without calls: contract 7, ``tool_choice="none"``."""
+        """The text of an answer without calls: contract 7.3."""
         if special_tokens_wanted(request):
             return PlainText(())  # whoever asks for special tokens in so many words gets the markers, too
         dialect = DIALECTS[self.dialect]

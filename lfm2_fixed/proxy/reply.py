@@ -53,7 +53,7 @@ class ChoiceReader:
         self._read: Callable[[str], Sequence[Event]]
         self._end: Callable[[], Sequence[Event]]
         if request.choice.none:
-            # Contract §7, tool_choice "none": the text, with markers only for who asked for special tokens.
+            # contract 7.3: the text, with markers only for who asked for special tokens.
             hidden = () if request.wants_special else self._dialect.special_tokens
             markers = (self._dialect.start, *self._dialect.ends)
             plain = PlainText(markup(markers, hidden, shown=request.wants_special))

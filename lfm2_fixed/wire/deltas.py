@@ -1,6 +1,6 @@
 """What a batch of events says on the wire: one delta's content and pieces of calls, for whoever writes deltas.
 
-Two rules of the wire (contract §7): a call's first delta has its ``index``, ``id``, ``type`` and ``name``, later
+Two rules of the wire (contract 7.1): a call's first delta has its ``index``, ``id``, ``type`` and ``name``, later
 ones have ``index`` and ``arguments`` only; and what a delta does not say is left out, not null.  Which of the two a
 piece is, its ``name`` tells; the plugin builds vLLM's models from the pieces, the proxy dicts.
 """
