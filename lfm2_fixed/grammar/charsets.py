@@ -1,7 +1,7 @@
 """Sets of characters: sorted, disjoint, inclusive ranges of code points.
 
-Surrogates are code points like all others here.  No text that a grammar sees holds one (it would not be
-UTF-8), and a set that is *written* with a gap where they are makes xgrammar wrong; see ``rules.char_class``.
+Surrogates are code points like all others here, so that the complement of a set needs no special case.  They
+are left out where a set is *written* into a grammar, because UTF-8 has none: see ``rules.char_class``.
 """
 
 from __future__ import annotations

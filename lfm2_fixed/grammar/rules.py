@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .charsets import CharSet
+from .charsets import CharSet, intersection
 
 SEPARATOR = '"," " "?'
 """Between arguments, items and members: what models write, and no more than one blank, so that they cannot write
@@ -97,22 +97,29 @@ def literal(text: str) -> str:
     return '"' + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _code(ord(c)) for c in text) + '"'
 
 
+_SCALARS: CharSet = (
+    (0, 0x7F),
+    (0x80, 0x7FF),
+    (0x800, 0xCFFF),
+    (0xD000, 0xD7FF),
+    (0xE000, 0xFFFF),
+    (0x10000, 0x10FFFF),
+)
+"""All characters of UTF-8, cut where the number of bytes grows and on both sides of the first bytes 0xED of
+characters (U+D000 to U+D7FF; surrogates would follow): see :func:`char_class`."""
+
+
 def char_class(label: CharSet) -> str | None:
     """The EBNF expression for one character of ``label``; None if it holds surrogates only, which no text does.
 
-    A class with a gap where the surrogates are makes xgrammar wrong.  Before 0.2.8 a range that ends at U+D7FF
-    loses U+D000 to U+D7FF (most of the Korean syllables), and on every version a class that is counted beyond
-    about 128 lets the mask allow what the matcher refuses.  So the gap is closed: no UTF-8 text has a surrogate.
+    xgrammar turns each range into ranges of bytes, and gets those wrong that cross certain borders.  Every version
+    takes the surrogates (ED A0 80 to ED BF BF) where a range goes across them: no UTF-8, so that the server decodes
+    each to *three* U+FFFD, and a limit of 10 characters gives 12.  Before 0.2.8 a range that begins before U+D000
+    and ends at U+D7FF loses U+D000 to U+D7FF (Korean syllables), and one that goes across a number of
+    bytes takes overlong forms (C0 80, E0 80 80, F0 80 80 80), which are decoded to several U+FFFD as well.  So each
+    range is cut at all these borders: what is left is right on every version, and compiles as quickly.
     """
-    written: list[tuple[int, int]] = []
-    for low, high in label:
-        low, high = 0xE000 if 0xD800 <= low <= 0xDFFF else low, 0xDFFF if 0xD7FF <= high <= 0xDFFF else high
-        if low > high:
-            continue
-        if written and written[-1][1] == 0xDFFF and low == 0xE000:
-            written[-1] = (written[-1][0], high)
-        else:
-            written.append((low, high))
+    written = intersection(label, _SCALARS)  # neighbours are not joined by it: the cuts stay
     if not written:
         return None
     return "[" + "".join(_code(low) if low == high else f"{_code(low)}-{_code(high)}" for low, high in written) + "]"

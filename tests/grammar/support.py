@@ -33,6 +33,8 @@ VOCABULARY: list[str | bytes] = [
 ]
 IDS = {text: at for at, text in enumerate(VOCABULARY) if isinstance(text, str)}
 _BYTES = {text[0]: at for at, text in enumerate(VOCABULARY) if isinstance(text, bytes)}
+HIGH = tuple(_BYTES.values())
+"""The tokens of the bytes beyond ASCII."""
 SENTINELS = {START: IDS[START], END: IDS[END]}
 
 # What brings an answer to its end, from the most to the least final.
@@ -75,6 +77,11 @@ def matcher(grammar: Any) -> Any:
     return xgr.GrammarMatcher(grammar)
 
 
+def compiled_text(ebnf: str) -> Any:
+    """The compiled grammar of a text in xgrammar's EBNF."""
+    return _compiler().compile_grammar(ebnf)
+
+
 def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
     accepting = matcher(grammar)
@@ -87,6 +94,17 @@ def tokens_of(text: str) -> list[int]:
     return [
         token for unit in units for token in ([IDS[unit]] if unit in IDS else [_BYTES[byte] for byte in unit.encode()])
     ]
+
+
+def bytes_of(text: bytes) -> list[int]:
+    """The tokens of ``text``, a byte each; the bytes need not be UTF-8."""
+    return [_BYTES[byte] if byte >= 0x80 else IDS[chr(byte)] for byte in text]
+
+
+def raw(token: int) -> bytes:
+    """The bytes of a token."""
+    piece = VOCABULARY[token]
+    return piece.encode() if isinstance(piece, str) else piece
 
 
 def _tokens(text: str) -> list[str]:
@@ -115,7 +133,7 @@ def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2
         words = [int(word) & 0xFFFFFFFF for word in mask[0].tolist()]
         allowed = [at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1]
         assert allowed, f"a dead end after {b''.join(pieces)!r}"
-        # Single bytes only where nothing else will do: xgrammar 0.2.1 allows some that are no UTF-8.
+        # Single bytes only where nothing else will do: half of the tokens are such, and the walk would be all noise.
         allowed = [at for at in allowed if isinstance(VOCABULARY[at], str)] or allowed
         texts = {VOCABULARY[at] for at in allowed}
         closing = [text for text in _CLOSING if text in texts]
@@ -126,8 +144,7 @@ def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2
         assert matcher.accept_token(token)
         if VOCABULARY[token] == STOP:
             return b"".join(pieces).decode()
-        piece = VOCABULARY[token]
-        pieces.append(piece.encode() if isinstance(piece, str) else piece)
+        pieces.append(raw(token))
     return None
 
 
