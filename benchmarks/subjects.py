@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lfm2_fixed.core.dialects import DIALECTS, Dialect
+
 from .texts import END, START, TOOLS, Shape
 
 Feed = Callable[[str], Any]
@@ -131,9 +133,6 @@ def _sglang_subject(detectors: dict[str, Any], tools: list[Any]) -> Subject:
 class Serving:
     """vLLM's serving layer: its ``parse_delta`` around any registered tool parser."""
 
-    STOCK = {"lfm2": "lfm2", "llama4": "llama4_pythonic"}
-    OURS = {"lfm2": "lfm2_fixed", "llama4": "llama4_pythonic_fixed"}
-
     def __init__(self) -> None:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         import vllm
@@ -151,20 +150,22 @@ class Serving:
     def subjects(self) -> dict[str, Subject]:
         """The subjects by name."""
         return {
-            "ours": self._subject(self.OURS),
-            "stock": self._subject(self.STOCK),
-            "floor": self._subject(dict.fromkeys(self.OURS, "floor_built")),
-            "ready": self._subject(dict.fromkeys(self.OURS, "floor_ready")),
-            "text": self._subject(dict.fromkeys(self.OURS, "floor_text")),
+            "ours": self._subject(lambda dialect: dialect.parser),
+            "stock": self._subject(lambda dialect: dialect.stock),
+            "floor": self._subject(lambda _: "floor_built"),
+            "ready": self._subject(lambda _: "floor_ready"),
+            "text": self._subject(lambda _: "floor_text"),
         }
 
-    def _subject(self, names: dict[str, str]) -> Subject:
+    def _subject(self, parser_of: Callable[[Dialect], str]) -> Subject:
+        """``parser_of``: what ``--tool-call-parser`` calls the parser of a dialect."""
         from vllm.parser.parser_manager import ParserManager
 
         request = self._request
+        # All of them now: no import of vLLM's is to fall into a measurement.
         classes = {
-            dialect: ParserManager.get_parser(tool_parser_name=name, enable_auto_tools=True)
-            for dialect, name in names.items()
+            name: ParserManager.get_parser(tool_parser_name=parser_of(dialect), enable_auto_tools=True)
+            for name, dialect in DIALECTS.items()
         }
         vocabulary = self._tokenizer.get_vocab()
 

@@ -22,7 +22,12 @@ if importlib.util.find_spec("vllm") is None:
 from rig import PLUGIN, Server, ServerError, serve_venv, tail  # noqa: E402
 from serve_processes import how_it_ended  # noqa: E402
 
-KINDS = ("lfm2", "reasoning", "thoughts", "llama4", "stock")
+from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
+
+FAMILIES = ("llama4", "pythonic", "olmo3")
+"""The servers that are named like a dialect: its parser and a Llama model."""
+
+KINDS = ("lfm2", "reasoning", "thoughts", *FAMILIES, "stock")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
 
 
@@ -40,8 +45,8 @@ def make_server(kind: str, log: Path) -> Server:
         # Both of the package's parsers, from a checkout: the engine's process needs the plugin for the second one.
         flags = ["--reasoning-parser", "lfm2_fixed", "--reasoning-parser-plugin", str(PLUGIN), "--stream-interval", "3"]
         return Server("lfm2_fixed", flags=flags, log=log)
-    if kind == "llama4":
-        return Server("llama4_pythonic_fixed", architecture="llama", log=log)
+    if kind in FAMILIES:
+        return Server(DIALECTS[kind].parser, architecture="llama", log=log)
     return Server("lfm2", plugin=None, log=log)
 
 
@@ -112,6 +117,18 @@ def thoughts() -> Server:
 def llama4() -> Server:
     """A Llama model with ``llama4_pythonic_fixed``."""
     return _servers.get("llama4")
+
+
+@pytest.fixture
+def pythonic() -> Server:
+    """A Llama model with ``pythonic_fixed``; its tokenizer knows the family's markers as text only."""
+    return _servers.get("pythonic")
+
+
+@pytest.fixture
+def olmo3() -> Server:
+    """A Llama model with ``olmo3_fixed``, whose markers are text."""
+    return _servers.get("olmo3")
 
 
 @pytest.fixture

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import pytest
 from rig import Server
-from turns import Turn, at_once, both, streamed, wanted, whole
+from turns import Turn, at_once, both, check_payload, streamed, wanted, whole
 
-from lfm2_fixed.repro.payloads import PAYLOADS
+from lfm2_fixed.repro.families import FAMILIES
 from lfm2_fixed.repro.turns import Payload
 
 CALL = '[get_weather(city="San (F)", days=2), write(path="a", content="{\\"k\\": \\"]\\"}")]'
 CALLS = wanted(("get_weather", {"city": "San (F)", "days": 2}), ("write", {"path": "a", "content": '{"k": "]"}'}))
 
 
-@pytest.mark.parametrize("payload", [p for p in PAYLOADS if p.dialect == "llama4"], ids=lambda payload: payload.id)
+@pytest.mark.parametrize("payload", [p for p in FAMILIES if p.dialect == "llama4"], ids=lambda payload: payload.id)
 def test_payload(llama4: Server, payload: Payload) -> None:
-    turn = both(llama4, payload.text)
-    assert turn.calls == wanted(*payload.calls)
-    assert turn.content == payload.content
-    assert turn.finish_reason == ("tool_calls" if payload.calls else "stop")
+    check_payload(llama4, payload)
 
 
 @pytest.mark.parametrize(

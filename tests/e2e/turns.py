@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import openai
 from rig import Server, chat_body
 
-from lfm2_fixed.repro.turns import TOOLS
+from lfm2_fixed.repro.turns import TOOLS, Payload
 
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 MARKERS = (START, END, "<|python_start|>", "<|python_end|>")
@@ -129,6 +129,14 @@ def both(server: Server, script: str | Sequence[int], **options: Any) -> Turn:
     assert turn.reasoning == other.reasoning
     assert turn.finish_reason == other.finish_reason
     return turn
+
+
+def check_payload(server: Server, payload: Payload) -> None:
+    """Streamed and whole, the payload's turn is what it says."""
+    turn = both(server, payload.text)
+    assert turn.calls == wanted(*payload.calls)
+    assert turn.content == payload.content
+    assert turn.finish_reason == ("tool_calls" if payload.calls else "stop")
 
 
 def at_once(function: Callable[[_T], _R], items: Iterable[_T], width: int = 16) -> list[_R]:
