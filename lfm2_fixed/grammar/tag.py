@@ -35,6 +35,8 @@ _log = logging.getLogger("lfm2_fixed.grammar")
 _BEFORE = "root ::= [ \\n]{0,4}"
 """What may stand before a forced list: models write blank lines after their reasoning."""
 
+_EDGE = "root ::= [\\n]?"
+
 _reported: set[tuple[str, str, str]] = set()
 _MAX_REPORTED = 10_000
 
@@ -178,6 +180,11 @@ def _build(
             *(formats.ConstStringFormat(value=closer) for closer in [row.closer] if closer),
         ]
         before = formats.GrammarFormat(grammar=_BEFORE)
+        if "\n" in row.separator:
+            # Who writes a call a line may break the line beside the markers, too.  Without that, a newline behind
+            # the last call would oblige the model to write another one.
+            edge = formats.GrammarFormat(grammar=_EDGE)
+            parts = [edge, *parts, edge]
         if bare:
             tag = formats.SequenceFormat(elements=[before, *parts])
         else:

@@ -49,7 +49,8 @@ def test_a_call_a_line_between_markers_of_text(token_ids: Any) -> None:
         return "<function_calls>" + "\n".join(calls) + "</function_calls>"
 
     required = tag(TWO)
-    for text in (lines("g()"), lines("f(a=1)", "g()", "g()"), "\n" + lines("g()")):
+    beside = ["\n".join(("<function_calls>", "f(a=1)", "g()", "</function_calls>")), lines("g()", "")]
+    for text in (lines("g()"), lines("f(a=1)", "g()", "g()"), "\n" + lines("g()"), *beside):
         assert spelled(required, text), text
     for text in (lines(), lines("g(), g()"), lines("[g()]"), lines("h()"), "g()", lines("g()") + " and", "Hello."):
         assert not spelled(required, text), text
@@ -57,6 +58,7 @@ def test_a_call_a_line_between_markers_of_text(token_ids: Any) -> None:
     assert spelled(named, lines("g()"))
     assert not spelled(named, lines("f(a=1)")) and not spelled(named, lines("g()", "g()"))
     assert not spelled(tag(TWO, parallel=False), lines("g()", "g()"))
+    assert spelled(tag(TWO, parallel=False), lines("", "g()", ""))
     strict = [tool({"type": "object", "properties": {"a": {"type": "integer"}}}, "f", strict=True), TWO[1]]
     auto = tag(strict, "auto")
     for text in ("", "a < b, [f(a='x')]", "So: " + lines("f(a=1)", "g()") + " done"):
