@@ -310,9 +310,16 @@ def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
 
 
 def assert_copies_nothing(case: Case, step: int) -> None:
-    """What a delta allocates does not grow with what came before: nothing is copied again and again."""
-    first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
-    assert second <= 1.3 * max(first, 0) + 32, (case, first, second)
+    """What a delta allocates does not grow with what came before: nothing is copied again and again.
+
+    What other threads allocate meanwhile (the runner's, that talks to its workers) is counted, too: a number over the
+    bound is taken again, since what copies does so every time.
+    """
+    for _ in range(3):
+        first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
+        if second <= 1.3 * max(first, 0) + 32:
+            return
+    raise AssertionError((case, first, second))
 
 
 @pytest.mark.parametrize("step", [16] if QUICK else [0, 16])
