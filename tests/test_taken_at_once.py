@@ -11,6 +11,7 @@ from harness import every, stream
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lfm2_fixed import PythonicStream
 from lfm2_fixed.core.escapes import read_shared, same_json, scan_shared, unescape
 from lfm2_fixed.core.numbers import number_json
 from lfm2_fixed.core.tokens import PLAIN_BODY, SAME_NUMBER, SIMPLE_ESCAPES
@@ -145,3 +146,15 @@ def test_json_calls_at_once_and_piece_by_piece(first: str, second: str) -> None:
         text = f"{S}[{call}, f(b=1) ]{E}"
         whole, ones = stream([text]), stream(every(text, 1))
         assert (whole.started, whole.content) == (ones.started, ones.content), call
+
+
+@pytest.mark.parametrize("text", ['[f(a=["x\',"\n', '[f(a={\'\':"s""\n', "[f(a={'':''\"\n", '[f(a={\'\':"","\n'])
+def test_a_look_ahead_knows_as_much_however_the_text_is_cut(text: str) -> None:
+    """A literal that is looked ahead at ends with its line, and no character is waited for behind that."""
+    said = []
+    for pieces in ([S + text], list(S + text)):
+        machine = PythonicStream("lfm2", {"f": ["a"]})
+        said.append([event for piece in pieces for event in machine.feed(piece)])
+    assert "".join(getattr(event, "text", "") for event in said[0]) == "".join(
+        getattr(event, "text", "") for event in said[1]
+    )

@@ -101,8 +101,9 @@ def pass_string(source: Source, *, newlines: bool = False, words: bool = False) 
     """
     quote = source.text[source.pos]
     delimiter = quote
-    second = source.text[source.pos + 1 : source.pos + 2]
-    if (not second or second == quote) and (yield from source.ahead(3)) == quote * 3:
+    # One character first: where it is no quote a third is not waited for, however the text is cut.
+    second = source.text[source.pos + 1 : source.pos + 2] or (yield from source.ahead(2))[1:]
+    if second == quote and (yield from source.ahead(3)) == quote * 3:
         delimiter = quote * 3
     source.pos += len(delimiter)
     plain = _IN_LINE[quote] if len(delimiter) == 1 and not newlines else _IN_TEXT[quote]
