@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from lfm2_fixed.core.tools import declared_parameters
+from lfm2_fixed.core.tools import Declared
 from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.readers import CUTTINGS, WAYS, EngineFree, Outcome, read, tokens
 from lfm2_fixed.repro.turns import TOOLS, Payload
@@ -76,7 +76,7 @@ def test_most_payloads_have_the_oracle() -> None:
 def test_ids_and_tools() -> None:
     ids = [payload.id for payload in PAYLOADS]
     assert len(set(ids)) == len(ids)
-    declared = declared_parameters(TOOLS)
+    declared = Declared(TOOLS)
     for payload in PAYLOADS:
         for name, arguments in payload.calls:
             assert set(arguments) <= set(declared[name])

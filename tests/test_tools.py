@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from harness import random_cut
 
-from lfm2_fixed.core.tools import CUSTOM_SCHEMA, Declared, Function, declared_parameters, functions
+from lfm2_fixed.core.tools import CUSTOM_SCHEMA, Declared, Function, functions
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
 
@@ -89,7 +89,7 @@ def test_a_schema_that_is_an_object() -> None:
 def test_names_alone() -> None:
     """Parameters by tool name, with their types or without."""
     tools = {"w": ["city", "unit"], "v": (), "p": {"value": "object", "n": {"minimum": 1}}}
-    assert declared_parameters(tools) == {"w": ("city", "unit"), "v": (), "p": ("value", "n")}
+    assert Declared(tools) == {"w": ("city", "unit"), "v": (), "p": ("value", "n")}
     assert functions(tools)[2].schema["properties"] == {"value": {"type": "object"}, "n": {"minimum": 1}}
 
 
@@ -103,7 +103,7 @@ def test_two_namespaces_may_hold_the_same_name() -> None:
     found = functions([*SPACES, {"type": "function", "name": "lookup"}])
     assert [function.key for function in found] == [("crm", "lookup"), ("erp", "lookup"), ("", "lookup")]
     assert [function.model_name for function in found] == ["crm__lookup", "erp__lookup", "lookup"]
-    assert declared_parameters(SPACES) == {"crm__lookup": ("city", "unit"), "erp__lookup": ()}
+    assert Declared(SPACES) == {"crm__lookup": ("city", "unit"), "erp__lookup": ()}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from .. import __version__
 from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallAborted, CallStart, Event
 from ..core.stream import PythonicStream, collect
-from ..core.tools import declared_parameters
+from ..core.tools import Declared
 from ..repro.payloads import PAYLOADS
 from ..repro.readers import EngineFree, Outcome, Reader, read, vllm_is_installed, vllm_readers
 from ..repro.turns import Payload
@@ -199,7 +199,7 @@ def _tools(file: BinaryIO) -> Any:
     names_only = isinstance(value, dict) and all(
         isinstance(names, list) and all(isinstance(name, str) for name in names) for names in value.values()
     )
-    if not (names_only or isinstance(value, list)) or not declared_parameters(value):
+    if not (names_only or isinstance(value, list)) or not Declared(value):
         raise click.ClickException(
             f'{file.name} declares no tool: give a list of OpenAI tools, a request with "tools", '
             'or {"tool": ["parameter", …]}'

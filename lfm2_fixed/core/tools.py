@@ -273,8 +273,3 @@ def _resolve(reference: str, root: Any) -> Any:
             return True
         value = value[step]
     return value
-
-
-def declared_parameters(tools: Tools) -> dict[str, tuple[str, ...]]:
-    """Parameter names by the names that the model writes."""
-    return dict(Declared(tools))

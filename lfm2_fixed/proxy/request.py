@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.stream import PythonicStream
-from ..core.tools import declared_parameters
+from ..core.tools import Declared
 from ..wire.request import Choice
 from ..wire.request import choice as read_choice
 from ..wire.sse import encode_json
@@ -68,7 +68,7 @@ def read_request(raw: bytes, *, gate: bool = False) -> Request | None:
         if gate:  # the upstream may know what it means, and would answer with calls that nobody has checked
             raise ProxyError(400, "tool_choice has no known form.", kind="invalid_request_error", param="tool_choice")
         return None
-    declared = declared_parameters(tools)
+    declared = Declared(tools)
     for name in sorted((choice.names or frozenset()) - set(declared)):
         raise ProxyError(
             400,
