@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..core import tools as declared
+from ..core.cursor import is_name
 from ..core.dialects import DIALECTS
+from .relaxed import relaxed
 
 
 class Function(NamedTuple):
@@ -23,7 +25,7 @@ class Asked(NamedTuple):
     """A request in so far as it decides the grammar; equal ones have equal grammars."""
 
     functions: tuple[Function, ...]
-    """Those that may be called; at least one."""
+    """Those that may be called, each by a name that can be written; at least one."""
     forced: bool
     """There must be a call, and nothing else; else text in which there may be calls."""
     parallel: bool
@@ -41,11 +43,15 @@ def asked(tools: Iterable[Any] | None, tool_choice: Any, *, dialect: str, parall
         raise ValueError(f"unknown dialect {dialect!r}; known: {', '.join(DIALECTS)}")
     known = functions(tools)
     choice, known = _chosen(tool_choice, known)
-    if not known or choice == "none":
+    callable_ones = [function for function in known if is_name(function.name)]
+    for function in known:
+        if function not in callable_ones:
+            relaxed(function.name, "", "the name, which has no form in a call list; this tool cannot be called")
+    if not callable_ones or choice == "none":
         if choice in ("required", "forced"):
             raise ValueError("tool_choice requires a call, but the request has no function that could be called")
         return None
-    return Asked(tuple(known), choice != "auto", parallel and choice != "forced", dialect)
+    return Asked(tuple(callable_ones), choice != "auto", parallel and choice != "forced", dialect)
 
 
 def functions(tools: Iterable[Any] | None) -> list[Function]:
