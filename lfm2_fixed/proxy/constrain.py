@@ -31,8 +31,8 @@ _OWN = {"llama.cpp": ("grammar", "json_schema"), "vllm": ("structured_outputs",)
 """By kind: the fields with which a request constrains the answer itself, beside ``response_format``."""
 
 _COUNTERS = (0, 32)
-"""From this vLLM on its xgrammar has counters of characters; it is the first that asks for an xgrammar of exactly 0.2.8.
-An older one would refuse them, and is sent states in their place, which are slower to compile."""
+"""From this vLLM on its xgrammar has counters of characters: it asks for exactly 0.2.8.  An older one refuses them,
+and is sent states in their place, which are slower to compile."""
 
 _REMEMBERED = 256
 """Refused grammars that are not sent again; the oldest is forgotten.  Agents send the same tools with every turn."""
@@ -46,14 +46,21 @@ class Constraints:
         self._refused: dict[bytes, None] = {}
         self._told = False
 
+    def wanted(self, request: Request, kind: Kind) -> bool:
+        """Whether the request asks more of the answer than to be text and calls, and this upstream can be told."""
+        choice = request.choice
+        if self._settings.constrain == "off" or kind.name not in _OWN or choice.none:
+            return False
+        if choice.required or choice.names is not None or request.single:
+            return True
+        return any(function.strict for function in functions(request.tools))
+
     def fields(self, request: Request, kind: Kind) -> dict[str, Any]:
-        """The fields to add to the upstream's request; none where there is nothing to hold it to, or no way.
+        """The fields to add to the upstream's request for one that is :meth:`wanted`; none where there is no way.
 
         Raises ProxyError (400) for tools that no grammar can be made of, and for a request that forces a call and
         asks for another form of the answer as well.
         """
-        if self._settings.constrain == "off" or kind.name not in _OWN or not _wanted(request):
-            return {}
         own = _own(request.body, kind)
         if own is not None:
             if not request.choice.required:
@@ -68,8 +75,9 @@ class Constraints:
             found = (
                 _llama(request, self._settings) if kind.name == "llama.cpp" else _vllm(request, self._settings, kind)
             )
-        except ValueError as error:
-            raise ProxyError(400, f"{error}.", kind="invalid_request_error", param="tools") from None
+        except (ValueError, RecursionError) as error:
+            said = str(error) if isinstance(error, ValueError) else "the tools are nested too deep"
+            raise ProxyError(400, f"{said}.", kind="invalid_request_error", param="tools") from None
         return {} if _digest(found, kind) in self._refused else found
 
     def refused(self, fields: Mapping[str, Any], kind: Kind, said: str) -> None:
@@ -84,19 +92,6 @@ class Constraints:
                 "(This is said once.)",
                 said[:300],
             )
-
-
-def _wanted(request: Request) -> bool:
-    """Whether the request asks more of the answer than to be text and calls."""
-    choice = request.choice
-    if choice.none:
-        return False
-    return (
-        choice.required
-        or choice.names is not None
-        or request.single
-        or any(function.strict for function in functions(request.tools))
-    )
 
 
 def _own(body: Mapping[str, Any], kind: Kind) -> str | None:

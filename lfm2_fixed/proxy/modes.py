@@ -67,7 +67,9 @@ class Modes:
     @asynccontextmanager
     async def _ask_raw(self, exchange: Exchange, request: Request, kind: Kind) -> AsyncIterator[httpx.Response]:
         """The response with the model's own text, constrained where the request asks for it and the upstream can."""
-        constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+        constraint: dict[str, Any] = {}
+        if self._constraints.wanted(request, kind):  # off the event loop: hostile tools may take 0.2 s
+            constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
         if constraint:
             async with self._ask(exchange, raw_text_request(request, kind, constraint)) as response:
                 if response.status_code not in REFUSALS:

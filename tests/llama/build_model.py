@@ -42,26 +42,12 @@ ROPE_BASE = 500.0  # low: more high frequencies, a sharper peak
 LOUD = 1.5  # standard deviation of the noise's logits: every token has a chance, and some are likelier
 LONGER = [
     *['="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "[{", '\\"', "\\n", "\\u00"],
-    *[
-        "True",
-        "False",
-        "None",
-        "null",
-        "true",
-        "10",
-        "99",
-        "0.5",
-        "e9",
-        "a b",
-        "<|",
-        "|>",
-        "</",
-        "[f(",
-        "é",
-        "中",
-        "😀",
-    ],
+    *["True", "False", "None", "null", "true", "10", "99", "0.5", "a b", "<|", "|>", "</", "[f(", "é", "中", "😀"],
 ]
+"""Further tokens of the noise."""
+NEVER = -20.0
+"""What the noise's logits of single bytes beyond ASCII are lowered by.  llama.cpp's grammar takes overlong forms of
+UTF-8 (E0 81 81) for the character that they spell, and the server then shows one such as three."""
 
 
 def byte_texts() -> list[str]:
@@ -103,6 +89,8 @@ def write(path: Path, template: str, *, noise: bool = False) -> None:
     output = np.zeros((len(tokens), WIDTH), np.float32)
     if noise:  # of the last token, whose norm is about 1 a dimension
         output[:, :CODE] = np.random.default_rng(1).normal(0.0, LOUD / np.sqrt(CODE), (len(tokens), CODE))
+        high = [at for at, text in enumerate(tokens) if text in letters[0x80:]]
+        output[high, CONSTANT] = NEVER / (16.0 / norm)
     else:
         output[:, COPY : COPY + CODE] = codes * 0.3
 
