@@ -39,6 +39,8 @@ class Outcome:
         """
         if self.error or self.content.split() != payload.content.split():
             return False
+        if payload.fits:
+            return payload.fits.holds(self.calls)
         wanted = [(name, json.dumps(arguments)) for name, arguments in payload.calls]
         return [(name, _canonical(arguments)) for name, arguments in self.calls] == wanted
 

@@ -89,7 +89,8 @@ def _details(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> It
         yield f"{payload.id}: {payload.about}"
         yield f"  text      {_line(payload.text)}"
         calls = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in payload.calls]
-        yield f"  expected  {_show(Outcome(tuple(calls), payload.content))}"
+        expected = payload.fits.words if payload.fits else _show(Outcome(tuple(calls), payload.content))
+        yield f"  expected  {expected}"
         for name, outcomes in parsers.items():
             # Ways with the same result share a line.
             ways: dict[Outcome, list[str]] = {}
