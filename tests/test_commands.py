@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_repro_server import served
-from wire import Answer, chat_frames, chat_whole, json_answer, serving, sse
 
 from lfm2_fixed.repro.turns import TOOLS
+from tests.support import ROOT, TESTS
+from tests.support.answers import Answer, chat_frames, chat_whole, json_answer, serving, sse
+from tests.support.plain import served
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PROGRAM = re.compile(r"\./|pip |python|\$|lfm2-fixed [a-z]|[A-Z_0-9]+=")
+"""How a command begins in a block that may as well be an output."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,7 @@ def commands() -> list[Command]:
                 continue
             for line in re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines():
                 bare = re.sub(r"\s+# .*$|^[$#] ", "", line).strip()
-                if language in ("sh", "bash", "console") or re.match(
-                    r"(\./|pip |python|\$|lfm2-fixed|[A-Z_0-9]+=)", bare
-                ):
+                if language in ("sh", "bash", "console") or PROGRAM.match(bare):
                     found.append(Command(page, language, bare))
     return found
 
@@ -84,7 +84,7 @@ BY: dict[str, str] = {
     "pip install .": "test_the_wheel_holds_the_package_alone_and_runs",
     "pip install '": "test_extras_that_pages_name_exist",
     "/opt/lfm2-fixed/bin/pip install": "test_extras_that_pages_name_exist",
-    "./test.sh": "test_a_run_collects_failures_and_ends_with_a_table",
+    "./test.sh": "test_every_stage_runs_and_failures_are_collected",
     "lfm2-fixed repro": "test_the_commands_for_everybody_run",
     "echo ": "test_the_commands_for_everybody_run",
     "lfm2-fixed check --live http": "test_the_report_of_a_bad_parse",
@@ -117,7 +117,7 @@ def test_every_command_is_run_or_has_a_reason() -> None:
     assert [command for command in shown if not rows(command.line)] == []
     idle = [begin for begin in {**BY, **NOT} if not any(command.line.startswith(begin) for command in shown)]
     assert idle == [], "a row for what no page shows"
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    sources = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
     for test in BY.values():
         assert any(f"def {test}(" in source for source in sources), test
 
