@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "serve")]
+from tests.support import ROOT
 
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
 
-from rig import PLUGIN, Server, ServerError, serve_venv, tail  # noqa: E402
-from serve_processes import how_it_ended  # noqa: E402
+from rig import PLUGIN, Server, ServerError, serve_venv, tail
+from serve_processes import how_it_ended
 
-from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
+from lfm2_fixed.core.dialects import DIALECTS
 
 FAMILIES = ("llama4", "pythonic", "olmo3")
 """The servers that are named like a dialect: its parser and a Llama model."""

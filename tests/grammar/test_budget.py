@@ -24,7 +24,7 @@ def build(properties: dict[str, Any]) -> tuple[int, int, set[tuple[str, str]]]:
     relaxed: set[tuple[str, str]] = set()
     rules, budget = Rules(), Work(REQUEST_STEPS)
     schema = {"type": "object", "properties": properties}
-    values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)), max_chars=True)
+    values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)))
     text = rules.text(str(values.arguments()))
     assert budget.taken > 0, "nothing was counted"
     return budget.taken, len(text), relaxed
@@ -155,7 +155,7 @@ def test_counts_that_are_too_large_are_loosened_and_the_pattern_stays() -> None:
 
 
 def test_relaxed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from .support import accepts, compiled, tag_for, tool
+    from tests.support.tags import accepts, compiled, tag_for, tool
 
     properties = {"x": HOSTILE["exponential"], "y": {"type": "integer", "maximum": 3}}
     with caplog.at_level(logging.WARNING, "lfm2_fixed.grammar"):
