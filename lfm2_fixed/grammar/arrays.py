@@ -13,7 +13,7 @@ from .schema import Schema, prefix_of, rest_of
 _COUNTED = 64
 """Items that are counted one by one; more of them by a repetition with a count."""
 _NO_LIMIT = 65_536
-"""A limit from here on is none: so many items do not fit into an answer."""
+"""A limit from here on is none: so many items do not fit into an answer.  (A notation may count fewer.)"""
 
 
 @dataclass
@@ -58,9 +58,13 @@ def write(array: Items, here: Here) -> str | None:
         return None
     if high is not None and high >= _NO_LIMIT:
         high = None
-    if low >= _NO_LIMIT:
-        here.relax("minItems")
-        low = _NO_LIMIT
+    most = rules.notation.most_repeated
+    if high is not None and high > most:
+        here.relax(f"maxItems above {most}")
+        high = None
+    if low > most:
+        here.relax(f"minItems above {most}")
+        low = most
     if array.unique and (high is None or high > 1):
         here.relax("uniqueItems")
 

@@ -27,8 +27,6 @@ class Here:
     value: Callable[[Sequence[Schema], Here], str | None]
     """The expression for a value that satisfies all of some schemas (None if there is none): arrays and objects
     write what is in them with it."""
-    max_chars: bool
-    """Whether this xgrammar can bound a rule's text by a counter."""
 
     def relax(self, keyword: str) -> None:
         """Report that ``keyword`` is not enforced here: the grammar then takes more than the schema says."""

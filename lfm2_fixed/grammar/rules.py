@@ -1,4 +1,4 @@
-"""The text of a grammar in xgrammar's EBNF: rules that refer to each other, each written once.
+"""A grammar's rules: they refer to each other, and each is written once.  ``notation`` says how they are printed.
 
 Masks stay cheap where repetition is tail recursion, and where a rule of unknown length contains what ends it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .charsets import CharSet, intersection
+from .notation import EBNF, Notation, Rule
 
 SEPARATOR = '"," " "?'
 """Between arguments, items and members: what models write, and no more than one blank, so that they cannot write
@@ -24,14 +25,14 @@ _BUNDLE = 32
 class Rules:
     """Grammar rules under construction; equal rules are written once."""
 
-    def __init__(self, ends: Iterable[str] = ()) -> None:
+    def __init__(self, ends: Iterable[str] = (), notation: Notation = EBNF) -> None:
         """``ends``: the markers that end a block wherever they stand."""
+        self.notation = notation
         # Special tokens of all the families begin so, and a model may write any of them in a string.
         self.guards = tuple(dict.fromkeys(["<|", *(end[:GUARD] for end in ends if not end.startswith("<|"))]))
         """What no string may hold as it is."""
-        self._bodies: dict[str, str] = {}
+        self._rules: dict[str, Rule] = {}
         self._names: dict[object, str] = {}
-        self._attributes: dict[str, str] = {}
         self._idents: dict[object, int] = {}
         self.impossible: set[str] = set()
         """Rules that nothing satisfies; only a value that contains itself can still refer to one."""
@@ -53,15 +54,8 @@ class Rules:
         max_chars: int | None = None,
         followed_by: str | None = None,
     ) -> None:
-        """Give a rule its alternatives.
-
-        ``max_chars`` bounds its text, as far as it can end there.  ``followed_by`` says what follows it anyway:
-        that decides about most tokens that reach beyond the rule when the masks are compiled.
-        """
-        body = " | ".join(dict.fromkeys(alternatives))
-        self._bodies[name] = f"({body}) (={followed_by})" if followed_by else body
-        if max_chars is not None:
-            self._attributes[name] = f"[max_chars={max_chars}]"
+        """Give a rule its alternatives; for the rest see :class:`~.notation.Rule`."""
+        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by)
 
     def one_of(self, *alternatives: str) -> str:
         """A rule that is one of ``alternatives``."""
@@ -88,12 +82,11 @@ class Rules:
 
     def text(self, root: str) -> str:
         """The grammar, beginning at the expression ``root``."""
-        rules = (f"{name}{self._attributes.get(name, '')} ::= {body}" for name, body in self._bodies.items())
-        return "\n".join([f"root ::= {root}", *rules, ""])
+        return self.notation.text(root, self._rules)
 
 
 def literal(text: str) -> str:
-    """The EBNF expression for exactly ``text``."""
+    """The expression for exactly ``text``."""
     return '"' + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _code(ord(c)) for c in text) + '"'
 
 
@@ -110,7 +103,7 @@ characters (U+D000 to U+D7FF; surrogates would follow): see :func:`char_class`."
 
 
 def char_class(label: CharSet) -> str | None:
-    """The EBNF expression for one character of ``label``; None if it holds surrogates only, which no text does.
+    """The expression for one character of ``label``; None if it holds surrogates only, which no text does.
 
     xgrammar turns each range into ranges of bytes, and gets those wrong that cross certain borders.  Every version
     takes the surrogates (ED A0 80 to ED BF BF) where a range goes across them: no UTF-8, so that the server decodes

@@ -135,7 +135,7 @@ def write(text: Text, here: Here) -> list[str]:
     chain = _NARROW_CHAIN if _is_plain(rules, base) else _CHAIN
     dfa, counter = base, None
     try:
-        if high is not None and high > chain and here.max_chars and base.ends_anywhere_after(high):
+        if high is not None and high > chain and rules.notation.counts and base.ends_anywhere_after(high):
             # The counter sees the text with its escapes: never less than the value.  It yields where the text
             # cannot end, hence the condition; inside an escape that does no harm.
             dfa, counter = limited(work, base, low, None), high

@@ -21,6 +21,7 @@ from ..core import tools as declared
 from ..core.cursor import is_name
 from ..core.dialects import DIALECTS, Dialect
 from . import patterns
+from .notation import EBNF, EBNF_WITHOUT_COUNTERS
 from .objects import NAME
 from .rules import SEPARATOR, Rules, literal
 from .schema import SchemaError
@@ -153,16 +154,16 @@ def _build(
     import xgrammar.structural_tag
 
     formats: Any = xgrammar.structural_tag
-    max_chars = "max_chars" in formats.AnyTextFormat.model_fields
+    notation = EBNF if "max_chars" in formats.AnyTextFormat.model_fields else EBNF_WITHOUT_COUNTERS
     row = DIALECTS[dialect]
-    rules, work = Rules(row.ends), Work(REQUEST_STEPS)
+    rules, work = Rules(row.ends, notation), Work(REQUEST_STEPS)
     calls: dict[str, str] = {}  # name: arguments with the closing parenthesis
     for function in known:
         if not is_name(function.name):
             _report(function.name, "", "the name, which has no form in a call list; this tool cannot be called")
             continue
         held = choice != "auto" or function.strict
-        calls[function.name] = _arguments(rules, work, function, held=held, max_chars=max_chars)
+        calls[function.name] = _arguments(rules, work, function, held=held)
     if not calls:
         raise ValueError("tool_choice requires a call, but no tool has a name that can be called")
     bare = not row.needs_markers
@@ -226,7 +227,7 @@ def _bare_lists_in_text(rules: Rules, calls: Mapping[str, str], row: Dialect, *,
     return rules.text(f"TagDispatch({', '.join(triggers)}, loop_after_dispatch={loop})")
 
 
-def _arguments(rules: Rules, work: Work, function: Function, *, held: bool, max_chars: bool) -> str:
+def _arguments(rules: Rules, work: Work, function: Function, *, held: bool) -> str:
     """The rule for one function's arguments and the closing parenthesis."""
 
     def report(place: str, keyword: str) -> None:
@@ -237,25 +238,25 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool, max_
     else:
         schema = json.loads(function.parameters)
     if held:
-        values = Values(rules, work, schema, report, max_chars=max_chars)
+        values = Values(rules, work, schema, report)
         if not schema:
             return rules.one_of('")"')
         try:
             found = values.arguments()
         except TooLarge:
             report("", "the whole schema, which takes too much work")
-            return _free_arguments(rules, work, schema, report, max_chars=max_chars)
+            return _free_arguments(rules, work, schema, report)
         if found is not None:
             return found
         if not values.describes_object():
             raise SchemaError(f"the parameters of {function.name!r} describe no object")
         report("", "the whole schema, which nothing satisfies")
-    return _free_arguments(rules, work, schema, report, max_chars=max_chars)
+    return _free_arguments(rules, work, schema, report)
 
 
-def _free_arguments(rules: Rules, work: Work, schema: Any, report: Any, *, max_chars: bool) -> str:
+def _free_arguments(rules: Rules, work: Work, schema: Any, report: Any) -> str:
     """Any literals as arguments, by any names."""
-    anything = Values(rules, work, {}, report, max_chars=max_chars).anything()
+    anything = Values(rules, work, {}, report).anything()
     plain = patterns.match(NAME)
     names = [unquoted(rules, plain, "=")]
     properties = schema.get("properties") if isinstance(schema, Mapping) else None

@@ -43,15 +43,14 @@ class Values:
         work: what building may still take; shared by all tools.
         root: the schema that local references start from.
         report: told what is not enforced.
-        max_chars: whether this xgrammar can bound a rule's text by a counter.
 
     Raises:
         SchemaError: from the constructor, if ``root`` is no JSON Schema.
     """
 
-    def __init__(self, rules: Rules, work: Work, root: Schema, report: Report, *, max_chars: bool) -> None:
+    def __init__(self, rules: Rules, work: Work, root: Schema, report: Report) -> None:
         self._root = root
-        self._here = Here("", rules, work, report, self.value, max_chars)
+        self._here = Here("", rules, work, report, self.value)
         text = json.dumps(root)
         # What references mean depends on the root: values of different tools are the same only without any.
         self._context = rules.ident(text) if '"$ref"' in text else -1
@@ -64,7 +63,7 @@ class Values:
         if not schemas:
             return self.anything()
         rules = here.rules
-        name, new = rules.reserve(("value", self._context, json.dumps(schemas), here.max_chars))
+        name, new = rules.reserve(("value", self._context, json.dumps(schemas)))
         if new:
             here.work.charge(_STEPS_OF_A_VALUE)
             self._depth += 1

@@ -24,7 +24,7 @@ def build(properties: dict[str, Any]) -> tuple[int, int, set[tuple[str, str]]]:
     relaxed: set[tuple[str, str]] = set()
     rules, budget = Rules(), Work(REQUEST_STEPS)
     schema = {"type": "object", "properties": properties}
-    values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)), max_chars=True)
+    values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)))
     text = rules.text(str(values.arguments()))
     assert budget.taken > 0, "nothing was counted"
     return budget.taken, len(text), relaxed

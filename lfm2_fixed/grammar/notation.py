@@ -1,0 +1,58 @@
+"""How a grammar is written down: xgrammar's EBNF, and llama.cpp's GBNF.
+
+A rule's alternatives are text that both languages read alike: strings, classes, groups, ``|``, ``?``, ``*`` and counts.
+What only one of them has is data of the rule (:class:`Rule`), and the printers write it or leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """One rule of a grammar."""
+
+    alternatives: tuple[str, ...]
+    max_chars: int | None = None
+    """Bounds its text, as far as it can end there; only where the notation :attr:`~Notation.counts`."""
+    followed_by: str | None = None
+    """What follows it anyway: a hint that decides about most tokens that reach beyond the rule."""
+
+
+@dataclass(frozen=True)
+class Notation:
+    """What a grammar's reader understands; equal ones give equal grammars."""
+
+    name: str
+    counts: bool
+    """A rule's characters can be bounded by a counter; else a length is counted by states, a rule each."""
+    most_repeated: int
+    """The largest count that a repetition may have."""
+    write: Callable[[str, Rule], str]
+    """One rule as text, by its name."""
+
+    def text(self, root: str, rules: Mapping[str, Rule]) -> str:
+        """The grammar that begins at the expression ``root``."""
+        return "\n".join([f"root ::= {root}", *(self.write(name, rule) for name, rule in rules.items()), ""])
+
+
+def _ebnf(name: str, rule: Rule) -> str:
+    body = " | ".join(rule.alternatives)
+    counter = "" if rule.max_chars is None else f"[max_chars={rule.max_chars}]"
+    return f"{name}{counter} ::= {f'({body}) (={rule.followed_by})' if rule.followed_by else body}"
+
+
+def _gbnf(name: str, rule: Rule) -> str:
+    return f"{name} ::= {' | '.join(rule.alternatives)}"
+
+
+EBNF = Notation("EBNF", counts=True, most_repeated=65_535, write=_ebnf)
+"""xgrammar from 0.2.8 on.  It counts repetitions; more than so many items do not fit into an answer."""
+
+EBNF_WITHOUT_COUNTERS = Notation("EBNF without counters", counts=False, most_repeated=65_535, write=_ebnf)
+"""xgrammar before that."""
+
+GBNF = Notation("GBNF", counts=False, most_repeated=2000, write=_gbnf)
+"""llama.cpp.  It writes repetitions out as rules, and refuses more than 2000 ("exceeds sane defaults")."""
