@@ -96,7 +96,8 @@ class Server:
     parser of vLLM's own.  ``architecture``: of the tiny model, ``lfm2`` or ``llama``.  ``flags``:
     further ones for vLLM.  ``command``: what to run in place of the serve venv's python and this
     model (``--port`` is appended).  ``rust``: vLLM's front end in Rust, which has no parsers for these models and loads
-    no plugin, in place of the one in Python (fetched by ``scripts/vllm-sources`` if need be).  ``say`` is called with a sentence now and then.
+    no plugin, in place of the one in Python (fetched by ``scripts/vllm-sources`` if need be).  ``say`` is called with a
+    sentence now and then.
     """
 
     def __init__(
