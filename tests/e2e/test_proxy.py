@@ -60,7 +60,7 @@ def test_the_plugin_behind_it_changes_nothing(lfm2: Server, client: httpx.Client
 
 
 def test_the_models_own_text_for_a_report(lfm2: Server, client: httpx.Client) -> None:
-    """``tool_choice`` ``"none"`` with an explicit ``skip_special_tokens: false``: the text as it is, markers and all."""
+    """``tool_choice`` ``"none"`` with an explicit ``skip_special_tokens: false``: the text as it is."""
     body = chat_body(CALL, TOOLS, tool_choice="none", skip_special_tokens=False)
     text = client.post(lfm2.url + "/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
     assert text.removesuffix("<|im_end|>") == CALL
