@@ -25,7 +25,7 @@ from lfm2_fixed.core.dialects import DIALECTS
 FAMILIES = ("llama4", "pythonic", "olmo3")
 """The servers that are named like a dialect: its parser and a Llama model."""
 
-KINDS = ("lfm2", "reasoning", "thoughts", *FAMILIES, "stock")
+KINDS = ("lfm2", "reasoning", "thoughts", *FAMILIES, "stock", "rust")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
 
 
@@ -45,6 +45,8 @@ def make_server(kind: str, log: Path) -> Server:
         return Server("lfm2_fixed", flags=flags, log=log)
     if kind in FAMILIES:
         return Server(DIALECTS[kind].parser, architecture="llama", log=log)
+    if kind == "rust":
+        return Server(rust=True, log=log)
     return Server("lfm2", plugin=None, log=log)
 
 
@@ -133,6 +135,12 @@ def olmo3() -> Server:
 def stock() -> Server:
     """LFM2 with vLLM's own parser: a server that knows nothing of this package."""
     return _servers.get("stock")
+
+
+@pytest.fixture
+def rust() -> Server:
+    """LFM2 behind vLLM's front end in Rust, which has no parser for it and loads no plugin."""
+    return _servers.get("rust")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

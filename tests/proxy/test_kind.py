@@ -14,7 +14,7 @@ import pytest
 
 from lfm2_fixed.proxy import Settings, reply
 from lfm2_fixed.proxy.background import running
-from tests.support.pairs import CLIENT, Pair, body, open_raw, sse
+from tests.support.pairs import CLIENT, TOOLS, Pair, body, open_raw, sse
 from tests.support.scripted import Scripted, eventually, serving
 
 CALL = '<|tool_call_start|>[bash(command="ls")]<|tool_call_end|>'
@@ -181,3 +181,23 @@ def test_a_stream_that_was_not_asked_for_is_no_reply(start: Callable[..., Pair])
     for kind in ("unknown", "llama.cpp"):
         answer = start(kind=kind).ask(sse({"choices": []}))
         assert answer.status_code == 502 and "answered 200" in answer.json()["error"]["message"]
+
+
+def test_the_rust_front_end_gets_the_tools_for_its_template() -> None:
+    """Its 0.32 leaves them out of the prompt under ``"none"``: the model would answer as if it had no tools."""
+
+    def asked(**fields: Any) -> Any:
+        proxy.ask(CALL, **fields)
+        sent = json.loads(proxy.upstream.requests[-1]["body"])
+        assert sent["tool_choice"] == "none" and sent["tools"] == TOOLS and sent["skip_special_tokens"] is False
+        return sent.get("chat_template_kwargs")
+
+    with pair(Scripted(kind="vllm-rs")) as proxy:
+        assert asked() == asked(tool_choice="required") == {"tools": TOOLS}
+        own = {"enable_thinking": False}
+        assert asked(chat_template_kwargs=own, stream=True) == {"tools": TOOLS, **own}
+        assert asked(chat_template_kwargs={"tools": None}) == {"tools": None}
+        assert asked(chat_template_kwargs="odd") == "odd"
+        assert asked(tool_choice="none") is None  # what the model sees then is the server's matter
+    with pair(Scripted(kind="vllm")) as proxy:
+        assert asked() is None  # the Python server keeps them in the prompt

@@ -70,6 +70,7 @@ class Scripted:
             status, value = {
                 ("/props", "llama.cpp"): (200, {"build_info": "b1-test"}),
                 ("/version", "vllm"): (200, {"version": "0.0.test"}),
+                ("/version", "vllm-rs"): (200, {"version": "0.0.test", "rust_frontend_version": "0.0.test"}),
                 ("/health", self.kind): (200, {"status": "ok"}),
             }.get((name, self.kind), (404, {"error": {"message": "no such path"}}))
             if name != "/health":

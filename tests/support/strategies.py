@@ -93,8 +93,27 @@ class QuoteWriter:
         """A call; its name, its signs and its parenthesis may be wrong."""
         rng = self.rng
         sign = rng.choice(("=", "=", "=", "=", "=", " = ", "==", ""))
-        arguments = [rng.choice("abxy") + sign + self.value() for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        values = [self.value() for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        if rng.random() < 0.2:
+            values = self.look_ahead_that_fails()
+        arguments = [rng.choice("abxy") + sign + value for value in values]
         return f"{rng.choice('fgw')}({self.comma().join(arguments)}{rng.choice((')', ')', ')', ')', ''))}"
+
+    def look_ahead_that_fails(self) -> list[str]:
+        """A quote behind which a look-ahead meets a string that may not end, and a string that needs one, too.
+
+        What was passed behind the first must not show in what becomes of the second.  Or a dict in which that
+        string stands for a key.
+        """
+        rng = self.rng
+        first = '"' + rng.choice(("a", "x", "")) + '"' + rng.choice(PASSED) + '"'
+        second = '"' + rng.choice(("a", "x", "")) + '"' + rng.choice(PASSED)
+        values = [first, second]
+        if rng.random() < 0.4:
+            # Quotes that are not the literal's first are judged by other rules, which must pass keys, too.
+            first = '"a"' + rng.choice(("b", " b", "")) + '"'
+            values = ["{'k': " + first + ", " + rng.choice(KEYS).translate(SWAPPED) + ": " + second + "}"]
+        return values if rng.random() < 0.5 else [value.translate(SWAPPED) for value in values]
 
     def turn(self) -> str:
         """One to three blocks, often without an end between them, now and then with one slip."""
