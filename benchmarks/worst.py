@@ -5,7 +5,7 @@
 Hill climbing from random starts over fragments that have to do with markers, quotes, brackets and
 names: a text is a head, a few fragments again and again, and a tail, in some cutting.  Two things
 are looked for: many steps a character, and growth (more steps a character in a longer text).
-What it finds belongs into ``tests/core/test_linear.py``.
+What it finds belongs into ``tests/support/hostile.py``.
 """
 
 from __future__ import annotations

@@ -282,6 +282,8 @@ def test_live_reads_the_models_own_text_from_the_log_probabilities(bench: Bench)
     # llama.cpp refuses them together with tools and streaming.
     assert "logprobs" not in server.requests[0][1] and server.requests[1][1]["logprobs"] is True
     assert result.exit_code == 1 and "than what the model wrote: 1 call in place of 2" in result.stdout
+    (text,) = (bench.directory / "kept").glob("*.txt")
+    assert text.read_text() == "".join(words) and text.name in result.stderr, "for `lfm2-fixed parse`"
 
 
 def test_live_on_other_endpoints(bench: Bench) -> None:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
+import shlex
 import subprocess
 import sys
+import venv
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
+import click
 import pytest
-from click.testing import CliRunner, Result
 
-import lfm2_fixed.cli as cli
-from lfm2_fixed import __version__
+from lfm2_fixed import __version__, cli
+from lfm2_fixed.cli import LIBRARY
+from lfm2_fixed.cli import repro as repro_command
 from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.readers import EngineFree, Outcome
 from tests.support import ROOT
@@ -23,8 +29,24 @@ TURN = f"Ok.\n{START}[write(path='a', content='it\\'s {{é}}'), ls(n=1.50)]{END}
 TOOLS = [{"type": "function", "function": {"name": "w", "parameters": {"type": "object", "properties": {"city": {}}}}}]
 
 
-def run(*arguments: str, text: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(cli.main, arguments, input=text)
+@dataclass
+class Result:
+    exit_code: int
+    output: str
+
+
+def run(*arguments: str, text: str | bytes = "") -> Result:
+    """The command in this process: its status, and what it says on both of its outputs."""
+    given = io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()))
+    said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    with mock.patch.multiple(sys, stdin=given, stdout=said, stderr=said), pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    code = end.value.code
+    if isinstance(code, str):
+        said.write(code + "\n")
+        code = 1
+    said.flush()
+    return Result(code or 0, said.buffer.getvalue().decode())  # type: ignore[attr-defined]
 
 
 def program(*arguments: str, text: str = "", code: str = "-m lfm2_fixed") -> subprocess.CompletedProcess[str]:
@@ -40,15 +62,60 @@ def program(*arguments: str, text: str = "", code: str = "-m lfm2_fixed") -> sub
 
 
 def test_version() -> None:
-    assert run("--version").output == f"lfm2-fixed, version {__version__}\n"
-    assert program("--version").stdout == f"lfm2-fixed, version {__version__}\n"
+    assert run("--version").output == f"lfm2-fixed {__version__}\n"
+    assert program("--version").stdout == f"lfm2-fixed {__version__}\n"
 
 
 def test_help_names_the_commands() -> None:
     for help_option in ("-h", "--help"):
-        result = run(help_option)
-        assert result.exit_code == 0
-        assert all(name in result.output for name in ("repro", "parse", "check", "proxy"))
+        result = program(help_option)
+        assert result.returncode == 0
+        for name, summary in {
+            "parse": "what one model turn says",
+            **{c.name: c.summary for c in LIBRARY.values()},
+        }.items():
+            assert any(line.split()[:1] == [name] and summary in line for line in result.stdout.splitlines()), name
+        assert all(len(line) <= 80 for line in result.stdout.splitlines()), "fits a terminal, uncut"
+    nothing = run()
+    assert nothing.exit_code == 2 and "examples:" in nothing.output
+    assert run("repor").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["", "parse", *LIBRARY])
+def test_every_help_has_examples_that_are_understood(name: str) -> None:
+    text = program(*filter(None, [name]), "--help").stdout
+    examples = [line.strip() for line in text.partition("xamples:")[2].splitlines() if "lfm2-fixed " in line]
+    examples = [example for example in examples if "COMMAND" not in example]
+    assert len(examples) >= 2 and all(len(example) < 80 for example in examples)
+    for example in examples:
+        command, *words = shlex.split(example[example.index("lfm2-fixed ") :].partition(" < ")[0])[1:]
+        assert command == (name or command)
+        if command == "parse":
+            cli.argument_parser().parse_args([command, *words])
+            continue
+        found = getattr(__import__(f"lfm2_fixed.cli.{command}", fromlist=[command]), command)
+        with mock.patch.object(click.Path, "convert", lambda self, value, *_: value):  # the files are the reader's
+            assert found.make_context(command, words)
+
+
+def test_what_needs_no_library(tmp_path: Path) -> None:
+    """In an environment with nothing but Python."""
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = str(tmp_path / "venv" / "bin" / "python")
+
+    def bare(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+        command = [python, "-m", "lfm2_fixed", *arguments]
+        return subprocess.run(command, input=TURN, encoding="utf-8", capture_output=True, env=environment, timeout=120)
+
+    assert bare("--version").stdout == f"lfm2-fixed {__version__}\n"
+    assert all(name in bare("--help").stdout for name in ("parse", *LIBRARY))
+    assert json.loads(bare("parse").stdout)["calls"][1] == {"name": "ls", "arguments": {"n": 1.5}}
+    for name, command in LIBRARY.items():
+        lacking = bare(name, "--help")
+        assert lacking.returncode == 1 and lacking.stdout == ""
+        assert lacking.stderr.startswith(f"lfm2-fixed {name}: click is not installed; ")
+        assert lacking.stderr.endswith(f"pip install '.[{command.extra}]'\n") and len(lacking.stderr.splitlines()) == 1
 
 
 # --- parse ------------------------------------------------------------------------------------------
@@ -124,19 +191,21 @@ def test_parse_with_bad_tools(tmp_path: Path, content: str, sentence: str) -> No
     file.write_text(content)
     result = run("parse", "--tools", str(file), text="x")
     assert result.exit_code == 1
-    assert result.output.startswith("Error: ") and sentence in result.output and str(file) in result.output
+    assert result.output.startswith("lfm2-fixed parse: ") and sentence in result.output and str(file) in result.output
     assert "Traceback" not in result.output
 
 
 def test_parse_with_missing_tools_file() -> None:
     result = run("parse", "--tools", "no-such-file.json", text="x")
-    assert result.exit_code == 2 and "no-such-file.json" in result.output
+    assert result.exit_code == 1 and result.output == (
+        "lfm2-fixed parse: no-such-file.json cannot be read: No such file or directory\n"
+    )
 
 
 def test_parse_refuses_what_is_not_utf8() -> None:
     result = run("parse", text=b"ab\xff")
     assert result.exit_code == 1
-    assert result.output == "Error: the input is not UTF-8 (byte 2)\n"
+    assert result.output == "lfm2-fixed parse: the input is not UTF-8 (byte 2)\n"
 
 
 def test_parse_shows_what_is_unfinished() -> None:
@@ -157,6 +226,14 @@ def test_parse_events() -> None:
     assert "".join(event["text"] for event in events if event["event"] == "ArgumentsDelta") == '{"a": 1}'
 
 
+def test_parse_stops_when_nobody_reads() -> None:
+    code = f"{START}[{', '.join(f'w(a={n})' for n in range(20000))}]{END}"
+    command = f"'{sys.executable}' -m lfm2_fixed parse --events | head -n 1"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", command], input=code, text=True, capture_output=True, env=environment)
+    assert done.stderr == "" and len(done.stdout.splitlines()) == 1
+
+
 @pytest.mark.parametrize("number", ["0", "-1", "x"])
 def test_parse_refuses_a_wrong_chunk(number: str) -> None:
     assert run("parse", "--chunk", number, text="x").exit_code == 2
@@ -167,7 +244,7 @@ def test_parse_refuses_a_wrong_chunk(number: str) -> None:
 
 @pytest.fixture
 def without_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "vllm_is_installed", lambda: False)
+    monkeypatch.setattr(repro_command, "vllm_is_installed", lambda: False)
 
 
 @pytest.mark.usefixtures("without_vllm")
@@ -199,7 +276,7 @@ class Wrong(EngineFree):
 
 @pytest.mark.usefixtures("without_vllm")
 def test_repro_fails_when_ours_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "EngineFree", Wrong)
+    monkeypatch.setattr(repro_command, "EngineFree", Wrong)
     result = run("repro", "num/half")
     assert result.exit_code == 1
     assert 'expected  search {"query": "x=y"}; move {"lat": 10.5}' in result.output
@@ -211,7 +288,7 @@ def test_repro_fails_when_ours_differs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_repro_with_a_failing_stock_parser_alone_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_readers", lambda say: {"stock (x)": Wrong(), "ours": EngineFree()})
+    monkeypatch.setattr(repro_command, "_readers", lambda say: {"stock (x)": Wrong(), "ours": EngineFree()})
     result = run("repro", "num/half")
     assert result.exit_code == 0
     assert "stock (x): 0 of 1" in result.output and "ours: 1 of 1" in result.output
@@ -222,8 +299,8 @@ def test_repro_says_why_vllm_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> 
     def unusable() -> None:
         raise ImportError("it is too old")
 
-    monkeypatch.setattr(cli, "vllm_is_installed", lambda: True)
-    monkeypatch.setattr(cli, "vllm_readers", unusable)
+    monkeypatch.setattr(repro_command, "vllm_is_installed", lambda: True)
+    monkeypatch.setattr(repro_command, "vllm_readers", unusable)
     result = run("repro", "num/half")
     assert result.exit_code == 0
     assert "it is too old" in result.output
@@ -245,13 +322,8 @@ def test_repro_as_a_program() -> None:
 
 
 def test_without_the_extra() -> None:
-    """One sentence instead of a traceback where click or rich is missing."""
-    result = program(code="-c import sys; sys.modules['click'] = None; import lfm2_fixed.cli")
-    assert result.returncode == 1
-    assert result.stderr == "lfm2-fixed: click is not installed; in a checkout of lfm2-fixed: pip install '.[cli]'\n"
+    """One sentence instead of a traceback where rich is missing."""
     without_rich = "-c import sys; sys.modules['rich.console'] = None; from lfm2_fixed.cli import main; main()"
-    result = program("parse", text="x", code=without_rich)
-    assert result.returncode == 0, "rich is for the table alone"
     result = program("repro", code=without_rich)
     assert result.returncode == 1
     assert result.stderr == "Error: rich.console is not installed; in a checkout of lfm2-fixed: pip install '.[cli]'\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lfm2_fixed import PythonicStream, parse
 from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import every, random_cut, stream, whole
-from tests.support.strategies import E, S
+from tests.support.words import E, S
 
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}, "unit": {"type": "string"}}}
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lfm2_fixed import make_valid_python
 from tests.support.oracle import read
-from tests.support.strategies import ATOMS, python_lists, seeds
+from tests.support.strategies import python_lists, seeds
+from tests.support.words import ATOMS
 
 Input = tuple[str, str, "dict[str, list[str]] | None"]
 

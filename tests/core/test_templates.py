@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.harness import json_text, random_cut, stream, whole
 from tests.support.oracle import read
-from tests.support.strategies import E, S
+from tests.support.words import E, S
 
 COUNT = 3000
 

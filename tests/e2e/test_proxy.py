@@ -1,4 +1,4 @@
-"""``lfm2-fixed proxy`` in front of a vLLM with its own parser."""
+"""``lfm2-fixed proxy`` in front of a vLLM with its own parser, and of one with the plugin."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import openai
 import pytest
 from rig import Server, chat_body, read_sse
 
+from lfm2_fixed import parse
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
 from lfm2_fixed.repro.payloads import PAYLOADS
@@ -50,8 +51,27 @@ def streamed(events: list[Any]) -> dict[int, dict[str, Any]]:
 
 
 def test_every_payload_is_exact(stock: Server, client: httpx.Client) -> None:
+    assert not wrong_through_the_proxy(stock, client)
+
+
+def test_the_plugin_behind_it_changes_nothing(lfm2: Server, client: httpx.Client) -> None:
+    """The proxy asks for the model's own text, and the plugin hands it out."""
+    assert not wrong_through_the_proxy(lfm2, client)
+
+
+def test_the_models_own_text_for_a_report(lfm2: Server, client: httpx.Client) -> None:
+    """``tool_choice`` ``"none"`` with an explicit ``skip_special_tokens: false``: the text as it is."""
+    body = chat_body(CALL, TOOLS, tool_choice="none", skip_special_tokens=False)
+    text = client.post(lfm2.url + "/v1/chat/completions", json=body).json()["choices"][0]["message"]["content"]
+    assert text.removesuffix("<|im_end|>") == CALL
+    (call,) = parse(text, tools=TOOLS).calls
+    assert json.loads(call.arguments) == {"command": "cat my\\ file.txt"}
+
+
+def wrong_through_the_proxy(server: Server, client: httpx.Client) -> dict[str, Any]:
+    """What arrives of the payloads that do not arrive right, streamed and whole in turns."""
     wrong = {}
-    with running(Settings(stock.url)) as url:
+    with running(Settings(server.url)) as url:
         for number, payload in enumerate(LFM2[::2]):
             stream = number % 2 == 0
             body = chat_body(payload.text, TOOLS, stream=stream)
@@ -59,7 +79,7 @@ def test_every_payload_is_exact(stock: Server, client: httpx.Client) -> None:
             message = streamed(read_sse(answer.content))[0] if stream else answer.json()["choices"][0]["message"]
             if (calls_of(message), message["content"] or "") != (payload.calls, payload.content):
                 wrong[payload.id] = message
-    assert not wrong
+    return wrong
 
 
 def test_the_prompt_is_the_same(stock: Server, client: httpx.Client) -> None:

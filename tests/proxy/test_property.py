@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import random_cut, stream, whole
 from tests.support.pairs import Pair
-from tests.support.strategies import ATOMS, LLAMA_ATOMS, damage, dialects, kin, make_tools, make_turn, translated
+from tests.support.python_writer import make_tools
+from tests.support.strategies import dialects, kin, translated
+from tests.support.turn_writer import damage, make_turn
+from tests.support.words import ATOMS, LLAMA_ATOMS
 
 EXAMPLES = 150 if settings().max_examples < 10_000 else settings().max_examples // 100
 
