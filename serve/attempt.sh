@@ -35,6 +35,6 @@ attempt() { # "what it does" command…: quiet, with a line every 20 seconds
 
 run() { # the same; the log's end and no more after a failure
   attempt "$@" && return
-  grep -v '^WARNING: Location' "$LOG" 2>/dev/null | tail -n 15 | sed "s/^/[$TAG]   /" >&2
+  grep -v '^WARNING: Location' "$LOG" 2>/dev/null | tail -n 15 | sed "s/^/[$TAG]   /" >&2 || true
   die "$1 failed (full log: $LOG)"
 }

@@ -56,13 +56,13 @@ install() {
   run "installing $VLLM" "${pip[@]}" --no-deps "$XGRAMMAR" "$VLLM"
 }
 
-# Of MB: the CPU build takes 2 GB and CUDA's 5.7; the rest is what pip unpacks before it is in its place.
+# With the CPU build all of it takes 2 GB of disk, with PyPI's 5.7; the rest is what pip unpacks before it is in its place.
 CPU_MB=3000 CUDA_MB=7000
 
 enough_disk() { # by the build of PyTorch that pip would take here
   local plan build needed=$CUDA_MB free
   plan="$("$V/bin/python" -m pip --disable-pip-version-check install --quiet --dry-run --no-deps --report - "$TORCH" 2>/dev/null)"
-  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; *) build="PyPI's build, for CUDA" ;; esac
+  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; *) build="PyPI's build" ;; esac
   free="$(df -Pm "$V" | awk 'NR == 2 {print $4}')"
   [ "${free:-$needed}" -ge "$needed" ] || die "$V needs $needed MB of disk while it is built (pip finds $build of PyTorch here), and $free MB are free"
   say "PyTorch: $build; $needed MB of disk are needed, $free MB are free"
@@ -77,9 +77,8 @@ find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
 mkdir -p "$V" || die "cannot create $V"
 [ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
-[ -x "$V/bin/python" ] && continued=yes || continued=no
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create
-[ "$continued" = yes ] || enough_disk
+[ -n "$(find "$V"/lib/python3*/site-packages/torch -maxdepth 0 2>/dev/null)" ] || enough_disk
 install
 if ! works; then
   say "that failed ($(tail -n 1 "$V/setup.log")); rebuilding the venv from nothing"
