@@ -16,7 +16,9 @@ from __future__ import annotations
 from typing import Literal
 
 from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
-from .tokens import TEXT_BLANKS
+
+BLANKS = " \t\r\n\f\v"
+"""What is left out where segments begin and end."""
 
 
 class Writer:
@@ -48,11 +50,11 @@ class Writer:
     def text(self, text: str) -> None:
         """More text of the current segment."""
         if self._fresh:
-            text = text.lstrip(TEXT_BLANKS)
+            text = text.lstrip(BLANKS)
         if not text:
             return
-        if text[-1] in TEXT_BLANKS:
-            body = text.rstrip(TEXT_BLANKS)
+        if text[-1] in BLANKS:
+            body = text.rstrip(BLANKS)
             if not body:
                 self._blanks.append(text)
                 return
@@ -79,7 +81,7 @@ class Writer:
     def segment(self, text: str) -> None:
         """A whole segment of its own."""
         self.part()
-        self.text(text.rstrip(TEXT_BLANKS))
+        self.text(text.rstrip(BLANKS))
         self.part()
 
     def finish(self) -> None:

@@ -4,13 +4,8 @@ Needs the extra ``[proxy]``.  ``create_app(Settings(upstream=…))`` is an ASGI 
 runs it; ``lfm2-fixed proxy`` is the command.
 """
 
-from ..extras import missing
-
-try:
-    from .app import create_app
-    from .serve import serve
-    from .settings import Settings
-except ImportError as error:
-    raise ImportError(f"lfm2_fixed.proxy: {missing(error, 'proxy')}", name=error.name) from error
+from .app import create_app
+from .serve import serve
+from .settings import Settings
 
 __all__ = ["Settings", "create_app", "serve"]

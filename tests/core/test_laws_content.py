@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 
-from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import random_cut, stream, whole
 from tests.support.oracle import read
 from tests.support.python_writer import PythonWriter
 from tests.support.smallest import check
-from tests.support.strategies import Input, any_input, dialects, marked, seeds
+from tests.support.strategies import Input, any_input, seeds
 from tests.support.turn_writer import MALFORMED_VALUES
 from tests.support.words import NAMES, PARAMETERS, WORDS, E, S
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_l5_text_is_content_exactly(dialect: str) -> None:
+def test_l5_text_is_content_exactly() -> None:
     """Without a marker there is nothing but content."""
     rng = random.Random(5)
     for _ in range(1500):
         text = "".join(rng.choice(WORDS) for _ in range(rng.randrange(8)))
-        if any(marker in text for marker in DIALECTS[dialect].markers):
+        if S in text or E in text:
             continue
-        assert whole(text, dialect) == ([], text)
-        assert stream(random_cut(text, rng), dialect).completed == ([], text)
+        assert whole(text) == ([], text)
+        assert stream(random_cut(text, rng)).completed == ([], text)
 
 
 class Siblings:
@@ -74,21 +71,21 @@ class Siblings:
         return text
 
 
-@given(dialects, seeds)
-def test_l8_one_bad_call_stays_one(dialect: str, seed: int) -> None:
+@given(seeds)
+def test_l8_one_bad_call_stays_one(seed: int) -> None:
     """Siblings of a malformed call survive, and the call itself is given back as it was written."""
     rng = random.Random(seed)
     siblings = Siblings(rng)
-    text = marked(dialect, "".join(S + siblings.block() + E for _ in range(rng.choice((1, 1, 2)))))
+    text = "".join(S + siblings.block() + E for _ in range(rng.choice((1, 1, 2))))
     expected = (siblings.calls, "\n".join(siblings.segments))
-    assert whole(text, dialect) == expected, text
-    turn = stream(random_cut(text, rng), dialect)
+    assert whole(text) == expected, text
+    turn = stream(random_cut(text, rng))
     assert turn.completed == expected, text
     assert all(call.state in ("complete", "malformed") for call in turn.started)
 
 
-@given(dialects, seeds)
-def test_l5_turns_of_known_parts(dialect: str, seed: int) -> None:
+@given(seeds)
+def test_l5_turns_of_known_parts(seed: int) -> None:
     """A turn of prose and blocks: every part comes back as what it is."""
     rng = random.Random(seed)
     siblings = Siblings(rng)
@@ -103,9 +100,8 @@ def test_l5_turns_of_known_parts(dialect: str, seed: int) -> None:
             siblings.segments.append(prose)
         text += S + rng.choice(("", "\n", " ")) + siblings.block() + rng.choice(("", "\n", " ")) + E
     calls, content = siblings.calls, "\n".join(siblings.segments)
-    text = marked(dialect, text)
-    assert whole(text, dialect) == (calls, content), text
-    assert stream(random_cut(text, rng), dialect).completed == (calls, content), text
+    assert whole(text) == (calls, content), text
+    assert stream(random_cut(text, rng)).completed == (calls, content), text
 
 
 @given(any_input())
