@@ -10,9 +10,10 @@ servers.  Every vLLM and every Python: scripts/matrix.
   --help
 
 It installs what it needs, once: .venv-test (the test tools, 250 MB), .venv-serve (the CPU build of vLLM with torch,
-2 GB), .llama (220 MB), and the sources of two vLLM wheels in ~/.cache/lfm2-fixed (100 MB; the wheels, 300 MB each,
-are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums; the exit status is 1 if anything
-failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see ./serve.sh --help).
+2 GB), .llama (220 MB), and the sources of two vLLM wheels and the Rust front end of a third in ~/.cache/lfm2-fixed
+(160 MB; the wheels, 300 MB each, are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums;
+the exit status is 1 if anything failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see
+./serve.sh --help).
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ def stages(quick: bool) -> list[Stage]:
     preparation = [
         Stage("test tools", [["scripts/test-venv"]], cores=0),
         Stage("CPU build of vLLM", [["scripts/serve-venv", str(SERVE_VENV)]], cores=0),
+        Stage(
+            "Rust front end of vLLM",
+            [[SERVE_PYTHON, "-c", "import rig; print(rig.rust_front_end())"]],
+            needs=("CPU build of vLLM",),
+            cores=0,
+            environment={"PYTHONPATH": "serve"},
+        ),
         Stage("llama.cpp", [["tests/llama/setup.sh", ".llama"]], cores=0),
         *(
             Stage(f"sources of vLLM {version}", [["scripts/vllm-sources", version]], cores=0)
@@ -69,7 +77,7 @@ def stages(quick: bool) -> list[Stage]:
         Stage(
             "real vLLM servers",
             [[SERVE_PYTHON, *pytest, "--confcutdir=tests/e2e", "tests/e2e"]],
-            needs=("CPU build of vLLM",),
+            needs=("CPU build of vLLM", "Rust front end of vLLM"),
             pytest=True,
         ),
         Stage(

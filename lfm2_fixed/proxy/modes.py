@@ -14,6 +14,7 @@ from anyio import to_thread
 from ..wire.sse import DONE, NotAChunk, SSEvent, encode_comment, encode_event, read_chunk
 from . import as_stream
 from .browsers import Origins
+from .constrain import REFUSALS, Constraints
 from .errors import ProxyError, UpstreamError, bad_chunk
 from .exchange import Exchange
 from .incoming import Incoming, error_in
@@ -34,6 +35,7 @@ class Modes:
         self._settings = settings
         self._upstream = upstream
         self._origins = origins
+        self._constraints = Constraints(settings)
 
     async def answer(self, exchange: Exchange, request: Request, kind: Kind, raw: bytes) -> None:
         """Answer in the mode that suits the upstream's kind.  ``raw``: the request as the client sent it."""
@@ -62,8 +64,25 @@ class Modes:
 
     # ---- parse: the model's own text, read here
 
+    @asynccontextmanager
+    async def _ask_raw(self, exchange: Exchange, request: Request, kind: Kind) -> AsyncIterator[httpx.Response]:
+        """The response with the model's own text, constrained where the request asks for it and the upstream can."""
+        constraint: dict[str, Any] = {}
+        if self._constraints.wanted(request, kind):  # off the event loop: hostile tools may take 0.2 s
+            constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+        if constraint:
+            async with self._ask(exchange, raw_text_request(request, kind, constraint)) as response:
+                if response.status_code not in REFUSALS:
+                    yield response
+                    return
+                said = (await Incoming(response, self._upstream).body()).decode("utf-8", "replace")
+        async with self._ask(exchange, raw_text_request(request, kind, {})) as response:
+            if constraint and response.is_success:
+                self._constraints.refused(constraint, kind, said)
+            yield response
+
     async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask(exchange, raw_text_request(request, kind)) as response:
+        async with self._ask_raw(exchange, request, kind) as response:
             if not response.is_success:
                 await self._refused(exchange, response)
                 return
@@ -100,7 +119,7 @@ class Modes:
         await exchange.end()
 
     async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask(exchange, raw_text_request(request, kind)) as response:
+        async with self._ask_raw(exchange, request, kind) as response:
             incoming = Incoming(response, self._upstream)
             body = await incoming.body()
         if not incoming.success:
