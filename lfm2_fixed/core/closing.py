@@ -253,8 +253,9 @@ class _GoesOn:
     def _strict_element(self, frame: Frame, char: str) -> Reader[bool | None]:
         """The same, but the bracket must go on to its end: text has commas before quotes as well.
 
-        None: the cursor is at the bracket's closer, and what is behind that decides.  Behind a newline in the literal the element must be on the same line, as the templates write containers:
-        documents have one entry a line.
+        None: the cursor is at the bracket's closer, and what is behind that decides.  Behind a newline in the
+        literal the element must be on the same line, as the templates write containers: documents have one entry
+        a line.
         """
         source = self.source
         if frame.kind == CALL:
