@@ -202,9 +202,9 @@ def test_complete_venv_is_recognised(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["--dmeo"], "there is no option --dmeo (did you mean --demo?)"),
-        (["--demo", "--breif"], "there is no option --breif (did you mean --brief?)"),
-        (["--prot", "8001"], "there is no option --prot (did you mean --port?)"),
+        (["--dmeo"], "there is no option --dmeo; did you mean --demo?"),
+        (["--demo", "--breif"], "there is no option --breif; did you mean --brief?"),
+        (["--prot", "8001"], "there is no option --prot; did you mean --port?"),
         (["--stream-interval", "5"], "flags for vLLM itself come after --: ./serve.sh -- --stream-interval"),
         (["--port", "many"], "'many' is no TCP port"),
         (["--parser", "lfm3"], "invalid choice: 'lfm3'"),
@@ -216,10 +216,7 @@ def test_wrong_options_are_refused_before_anything_is_installed(
     result = run(ROOT / "serve.sh", *arguments, LFM2_FIXED_SERVE_VENV=str(tmp_path / "venv"))
     assert result.returncode == 2
     assert "[serve] error: " in result.stderr and said in result.stderr
-    assert result.stdout in ("", NO_MODEL) and not (tmp_path / "venv").exists()
-
-
-NO_MODEL = "[serve] no model was named: serving the tiny scripted one on the CPU (--help says more)\n"
+    assert result.stdout == "" and not (tmp_path / "venv").exists()
 
 
 def test_options() -> None:
