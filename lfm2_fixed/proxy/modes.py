@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -119,13 +119,10 @@ class Modes:
         await exchange.end()
 
     async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask_raw(exchange, request, kind) as response:
-            incoming = Incoming(response, self._upstream)
-            body = await incoming.body()
-        if not incoming.success:
-            await _pass_whole(exchange, incoming, body)
+        answer = await self._whole(exchange, self._ask_raw(exchange, request, kind))
+        if answer is None:
             return
-        reply = incoming.reply_in(body)
+        reply = answer.reply
         calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
         exchange.note += f" calls={calls}"
         await exchange.answer_json(200, reply, exchange.inherited)
@@ -133,20 +130,17 @@ class Modes:
     # ---- buffer: the server's own reading, asked for in one piece
 
     async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
-        async with self._ask(exchange, raw) as response:
-            incoming = Incoming(response, self._upstream)
-            body = await incoming.body()
-        if not incoming.success:
-            await _pass_whole(exchange, incoming, body)
+        answer = await self._whole(exchange, self._ask(exchange, raw))
+        if answer is None:
             return
-        reply = incoming.reply_in(body)
+        reply = answer.reply
         changed = await self._read_again(request, reply)
         calls = await self._judged(request, lambda: as_stream.check_reply(reply, request))
         exchange.note += f" calls={calls}"
         if changed:
             await exchange.answer_json(200, reply, exchange.inherited)
         else:
-            await _pass_whole(exchange, incoming, body)
+            await _pass_whole(exchange, answer.incoming, answer.body)
 
     async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
         async with self._ask(exchange, whole_reply_request(request)) as response:
@@ -170,6 +164,16 @@ class Modes:
         return True
 
     # ---- both
+
+    async def _whole(self, exchange: Exchange, asking: AbstractAsyncContextManager[httpx.Response]) -> _Whole | None:
+        """The answer to a request that is not streamed.  None: a refusal, which the client has got as it is."""
+        async with asking as response:
+            incoming = Incoming(response, self._upstream)
+            body = await incoming.body()
+        if incoming.success:
+            return _Whole(incoming, body, incoming.reply_in(body))
+        await _pass_whole(exchange, incoming, body)
+        return None
 
     async def _judged(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work in which calls may be validated, which takes as long as the schemas make it: off the event loop."""
@@ -204,6 +208,14 @@ async def _pass_whole(exchange: Exchange, incoming: Incoming, body: bytes) -> No
     await exchange.start(incoming.status, [*headers, (b"content-length", b"%d" % len(body))])
     await exchange.write(body)
     await exchange.end()
+
+
+class _Whole(NamedTuple):
+    """An answer in one piece, as it came and as it reads."""
+
+    incoming: Incoming
+    body: bytes
+    reply: dict[str, Any]
 
 
 class _Step(NamedTuple):
