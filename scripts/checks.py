@@ -9,8 +9,8 @@ servers.  Every vLLM and every Python: scripts/matrix.
   --list         the stages
   --help
 
-It installs what it needs, once: .venv-test (the test tools, 250 MB), .venv-serve (the CPU build of vLLM with torch,
-2 GB), .llama (220 MB), and the sources of two vLLM wheels and the Rust front end of a third in ~/.cache/lfm2-fixed
+It installs what it needs, once: .venv-test (the test tools, 270 MB), .venv-serve (the CPU build of vLLM with torch,
+2 GB), .llama (320 MB), and the sources of two vLLM wheels and the Rust front end of a third in ~/.cache/lfm2-fixed
 (160 MB; the wheels, 300 MB each, are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums;
 the exit status is 1 if anything failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see
 ./serve.sh --help).
@@ -92,9 +92,9 @@ def stages(quick: bool) -> list[Stage]:
             pytest=True,
         ),
         Stage(
-            "the grammar, against xgrammar",
+            "the grammar, against xgrammar and llama.cpp",
             [[SERVE_PYTHON, *pytest, "tests/grammar"]],
-            needs=("CPU build of vLLM",),
+            needs=("CPU build of vLLM", "llama.cpp"),
             pytest=True,
         ),
         *map(serving_layer, (OLDEST, NEWEST)),

@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import re
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,7 @@ from tests.support.harness import every, read_object, stream, whole
 from tests.support.hostile import ARGUMENT, BARE, BODIES, CASES, HOSTILE, TAILS, TOOLS, VALUE
 from tests.support.python_writer import make_tools
 from tests.support.steps import Case, count_bytes, count_steps, cut, growth, steps_of_each, uncounted_patterns
-from tests.support.strategies import from_seed
+from tests.support.strategies import from_seed, marked
 from tests.support.words import ATOMS, LLAMA_ATOMS, E, S
 
 PACKAGE = Path(lfm2_fixed.__file__).parent
@@ -209,7 +210,8 @@ def test_streams_are_small() -> None:
         used = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert used < 1000 * 8_000, used
+    # Before 3.11 each reader that waits keeps a frame object of its own, a thousand bytes in all.
+    assert used < 1000 * (8_000 if sys.version_info >= (3, 11) else 9_500), used
 
 
 @settings(max_examples=max(20, settings().max_examples // 100))
@@ -229,7 +231,7 @@ def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
         "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
         "calls-malformed": S + "[f(a=foo()), g(b=[1, 2])]" + E + " then ",
     }[answer]
-    unit = unit.replace(S, dialect.start).replace(E, dialect.ends[0])
+    unit = marked(dialect.name, unit)
     kept = []
     for size in (10_000, 200_000):
         tracemalloc.start()
