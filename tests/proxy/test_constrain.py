@@ -122,6 +122,16 @@ def test_a_grammar_that_is_refused(
     assert pair.ask("No.", tool_choice="required").status_code == 502
 
 
+def test_a_grammar_that_the_engine_refuses_behind_its_front_end(start: Callable[..., Pair]) -> None:
+    """The stream has begun by then; the client does not see that."""
+    pair = start(kind="vllm")
+    pair.upstream.refuses = {"structured_outputs": 200}
+    for _ in range(2):
+        [merged] = pair.merged(CALL, tool_choice="required").values()
+        assert merged["calls"] == [("bash", '{"command": "ls -l"}')] and merged["role"] == "assistant"
+    assert len(pair.upstream.requests) == 3
+
+
 def test_what_is_refused_without_a_grammar_too_is_the_clients(start: Callable[..., Pair]) -> None:
     pair = start()
     script = {"turns": [["x"]], "status": 400}
