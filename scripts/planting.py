@@ -292,6 +292,8 @@ class Tests:
         """Run these."""
         chosen = list(items)
         for item, following in zip(chosen, [*chosen[1:], None]):
+            if self.recorder is not None:
+                self.recorder.start()  # again: some tests trace for themselves and leave no tracer behind
             if limit := self.limits.get(item.nodeid):
                 signal.setitimer(signal.ITIMER_PROF, limit)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
