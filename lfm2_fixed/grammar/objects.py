@@ -178,6 +178,9 @@ class Writer:
         rules = self._rules
         end = literal(closing)
         written = [rules.one_of(member) for member, _ in entries]
+        # The blank behind a comma belongs to the member: it is a state in which a quarter of the vocabulary has to be
+        # looked at, and there are fewer members than orders.
+        spaced = [rules.one_of(f'" " {member}', member) for member in written]
         all_of_them = (1 << len(entries)) - 1
         needed = sum(1 << at for at, (_, must) in enumerate(entries) if must)
         extra = rules.one_of(*extras) if extras else None
@@ -185,10 +188,10 @@ class Writer:
         more = self._more(extra, end) if extra else end
         for done in range(all_of_them, -1, -1):  # what is a superset comes first
             alternatives = [
-                f"{written[at]} {after[done | 1 << at]}" for at in range(len(entries)) if not done >> at & 1
+                f"\",\" {spaced[at]} {onward}" if done else f"{written[at]} {onward}"
+                for at in range(len(entries))
+                if not done >> at & 1 and (onward := after[done | 1 << at])
             ]
-            if done:
-                alternatives = [f"{SEPARATOR} {alternative}" for alternative in alternatives]
             if done & needed == needed:
                 if done or not extra:
                     alternatives.insert(0, more)

@@ -53,9 +53,10 @@ class Rules:
         *,
         max_chars: int | None = None,
         followed_by: str | None = None,
+        redundant: Iterable[str] = (),
     ) -> None:
         """Give a rule its alternatives; for the rest see :class:`~.notation.Rule`."""
-        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by)
+        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by, tuple(redundant))
 
     def one_of(self, *alternatives: str) -> str:
         """A rule that is one of ``alternatives``."""

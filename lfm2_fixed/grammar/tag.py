@@ -33,8 +33,9 @@ __all__ = ["Function", "SchemaError", "functions", "structural_tag"]
 
 _log = logging.getLogger("lfm2_fixed.grammar")
 
-_BEFORE = "root ::= [ \\n]{0,4}"
-"""What may stand before a forced list: models write blank lines after their reasoning."""
+_BEFORE = "root ::= (" + " | ".join(" ".join(["[ \\n]"] * n) or '""' for n in range(5)) + ")"
+"""What may stand before a forced list: models write blank lines after their reasoning.  Written out and with what
+comes next, since a count in a rule of its own leaves it open for all words with a blank before them."""
 
 _EDGE = "root ::= [\\n]?"
 
@@ -180,7 +181,7 @@ def _build(
             ),
             *(formats.ConstStringFormat(value=closer) for closer in [row.closer] if closer),
         ]
-        before = formats.GrammarFormat(grammar=_BEFORE)
+        before = formats.GrammarFormat(grammar=f"{_BEFORE} (={literal(row.opener if bare else row.start)})")
         if "\n" in row.separator:
             # Who writes a call a line may break the line beside the markers, too.  Without that, a newline behind
             # the last call would oblige the model to write another one.
