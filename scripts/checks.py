@@ -81,7 +81,7 @@ def stages(quick: bool) -> list[Stage]:
         *(
             Stage(
                 f"serving layer of vLLM {version}",
-                [[SERVE_PYTHON, *pytest, "tests/serving"]],
+                [[SERVE_PYTHON, *pytest, "tests/plugin"]],
                 needs=("CPU build of vLLM", f"sources of vLLM {version}"),
                 pytest=True,
                 environment={"PYTHONPATH": str(cache() / f"vllm-{version}")},

@@ -20,8 +20,8 @@ class Rule(NamedTuple):
     followed_by: str | None = None
     """What follows it anyway: a hint that decides about most tokens that reach beyond the rule."""
     redundant: tuple[str, ...] = ()
-    """Alternatives that add nothing.  Where a rule goes on with itself, xgrammar accepts all tokens of such characters at
-    once when it compiles the rule's mask; else it tries each, ten times as slowly.  With counters it never does."""
+    """Alternatives that add nothing.  Where a rule goes on with itself, xgrammar accepts all tokens of such characters
+    at once when it compiles the rule's mask; else it tries each, ten times as slowly.  With counters it never does."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ _BROAD = 1000
 """A state that takes more different characters than this has an expensive token mask."""
 
 _COMMON = charset([(0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
-"""Characters of most tokens.  Redundant alternatives are of these alone: they are followed beside the others, at the cost
-of a second mask, and end with the first other character."""
+"""Characters of most tokens.  Redundant alternatives are of these alone: they are followed beside the others, at the
+cost of a second mask, and end with the first other character."""
 _AFTER = "[,)\\]}:]"
 """What may follow a string literal."""
 
@@ -232,8 +232,8 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
 
 
 def _redundant(dfa: Dfa, state: int, target: int, label: CharSet) -> str | None:
-    """The characters after which a string may go on from ``state`` again instead of from ``target``, which adds nothing:
-    see :class:`~.notation.Rule`."""
+    """The characters after which a string may go on from ``state`` again instead of from ``target``, and nothing is
+    added by that: see :class:`~.notation.Rule`."""
     common = intersection(label, _COMMON)
     return char_class(common) if common and dfa.includes(target, state) else None
 

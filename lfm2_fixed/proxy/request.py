@@ -111,6 +111,12 @@ def raw_text_request(request: Request, kind: Kind) -> bytes:
         body["reasoning_format"] = "none"
     if kind.name == "vllm" or not kind.certain:
         body["skip_special_tokens"] = False  # the sentinels are special tokens
+    if kind.rust and not request.choice.none:
+        # vLLM 0.32's Rust front end leaves the tools out of the prompt under "none" (0.33's does not); what the chat
+        # template is given by name it gets from both, and only once.  A client's own come last: they are its wish.
+        own = body.get("chat_template_kwargs")
+        if own is None or isinstance(own, dict):  # anything else is the upstream's to refuse
+            body["chat_template_kwargs"] = {"tools": request.tools, **(own or {})}
     return _encoded(body)
 
 

@@ -40,12 +40,14 @@ class Kind:
     """What the upstream is: ``name`` is ``llama.cpp``, ``vllm`` or ``unknown``; ``mode`` what suits it.
 
     ``certain``: False while the upstream has not said it: a gateway may have answered in its place.
+    ``rust``: a vLLM whose HTTP server is the one written in Rust.
     """
 
     name: str
     version: str
     mode: Mode
     certain: bool = True
+    rust: bool = False
 
 
 UNKNOWN = Kind("unknown", "", "buffer")
@@ -237,7 +239,7 @@ class Upstream:
         certain = status in (200, 404)
         status, _, version = await self._get("/version", authorization)
         if status == 200 and isinstance(version.get("version"), str):
-            return Kind("vllm", str(version["version"]), "parse")
+            return Kind("vllm", str(version["version"]), "parse", rust="rust_frontend_version" in version)
         return UNKNOWN if certain and status in (200, 404) else UNCERTAIN
 
     async def _get(self, path: str, authorization: Headers) -> tuple[int, str, dict[str, object]]:
@@ -277,7 +279,8 @@ def describe(kind: Kind) -> str:
     """A kind in words."""
     if not kind.certain:
         return "not known yet (it will be asked again)"
-    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": f"vLLM {kind.version}"}.get(
+    vllm = f"vLLM {kind.version}" + (" (Rust front end)" if kind.rust else "")
+    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": vllm}.get(
         kind.name, "a server of unknown kind"
     ).strip()
 

@@ -8,9 +8,10 @@ from typing import Any
 import anthropic
 import pytest
 from rig import MODEL_NAME, Server
-from test_constrained import calls_of, chat, token
-from test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
-from turns import END, START, both, client, streamed, wanted, whole
+
+from tests.e2e.test_constrained import calls_of, chat, token
+from tests.e2e.test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
+from tests.support.turns import END, START, both, client, streamed, wanted, whole
 
 CALL = START + "[bash(command='ls')]" + END
 TAGGED = START + "[bash(command='echo \"</think>\" <think>')]" + END

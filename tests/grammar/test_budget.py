@@ -155,7 +155,7 @@ def test_counts_that_are_too_large_are_loosened_and_the_pattern_stays() -> None:
 
 
 def test_relaxed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from .support import accepts, compiled, tag_for, tool
+    from tests.support.tags import accepts, compiled, tag_for, tool
 
     properties = {"x": HOSTILE["exponential"], "y": {"type": "integer", "maximum": 3}}
     with caplog.at_level(logging.WARNING, "lfm2_fixed.grammar"):

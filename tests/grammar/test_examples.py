@@ -12,9 +12,8 @@ import pytest
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
 from lfm2_fixed.grammar import SchemaError, functions, structural_tag
-
-from . import support
-from .support import END, START, accepts, calls_of, compiled, tag_for, tool
+from tests.support import tags
+from tests.support.tags import END, START, accepts, calls_of, compiled, tag_for, tool
 
 
 def block(calls: str) -> str:
@@ -446,7 +445,7 @@ def test_no_tag() -> None:
         tag_for(TWO, dialect="lfm3")
 
 
-@pytest.mark.parametrize("token_ids", [support.IDS, None], ids=["tokens", "text"])
+@pytest.mark.parametrize("token_ids", [tags.IDS, None], ids=["tokens", "text"])
 def test_auto(token_ids: Any) -> None:
     strict = [tool({"type": "object", "properties": {"a": {"type": "integer"}}}, "f", strict=True), tool(None, "g")]
     grammar = compiled(structural_tag(strict, "auto", token_ids=token_ids))

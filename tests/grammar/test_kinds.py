@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
-from .support import END, START, accepts, calls_of, compiled, tag_for, tool
+from tests.support.tags import END, START, accepts, calls_of, compiled, tag_for, tool
 
 T = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 BASE = {"type": "object", "properties": {f"b{n}": {"type": "integer"} for n in range(4)}}

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 jsonschema = pytest.importorskip("jsonschema")
 
-from .support import END, START, accepts, compiled, tag_for, tool  # noqa: E402
+from tests.support.tags import END, START, accepts, compiled, tag_for, tool  # noqa: E402
 
 Number = int | float
 

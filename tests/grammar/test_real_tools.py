@@ -7,7 +7,6 @@ import json
 import logging
 import random
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,11 +15,10 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 pytest.importorskip("jsonschema")
 
 from lfm2_fixed.grammar import tag as tags
+from tests.support import DATA, sampling
+from tests.support.tags import END, START, Writer, accepts, calls_of, compiled, tag_for, tool
 
-from . import sampling
-from .support import END, START, Writer, accepts, calls_of, compiled, tag_for, tool
-
-TOOLS = [json.loads(line) for line in (Path(__file__).parent / "tools.jsonl").read_text().splitlines()]
+TOOLS = [json.loads(line) for line in (DATA / "tools.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @cache
