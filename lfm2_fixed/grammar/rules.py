@@ -5,6 +5,7 @@ Masks stay cheap where repetition is tail recursion, and where a rule of unknown
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from .charsets import CharSet, intersection
@@ -86,8 +87,14 @@ class Rules:
         return self.notation.text(root, self._rules)
 
 
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Text that is written in a grammar as it is."""
+
+
 def literal(text: str) -> str:
     """The expression for exactly ``text``."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     return '"' + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _code(ord(c)) for c in text) + '"'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,8 @@ _AFTER = "[,)\\]}:]"
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
 _ESCAPES = {value: letter for letter, value in _SHORT_ESCAPES.items()}
 _CONTROLS = charset([(0, 0x1F), (0x7F, 0x7F)])
+_PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
+"""Strings that are written in quotes as they are, unless they hold a guard."""
 
 
 @dataclass
@@ -308,6 +311,8 @@ def unquoted(rules: Rules, dfa: Dfa, end: str) -> str:
 
 def constant_string(rules: Rules, value: str) -> str | None:
     """The literals of one string; None if it has none (a lone surrogate)."""
+    if _PLAIN.fullmatch(value) and not any(guard in value for guard in rules.guards):
+        return f'("\\u0022{value}\\u0022" | "\'{value}\'")'
     if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
         return None
     double, single = (literal(_written(value, quote, rules.guards)) for quote in "\"'")
