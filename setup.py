@@ -15,6 +15,7 @@ def index_page() -> str:
     version = re.search(r'^__version__ = "(.*)"', (ROOT / "lfm2_fixed" / "__init__.py").read_text("utf-8"), re.M)[1]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = re.sub(r"\]\((?!https?:|#)([^)]+\.svg)\)", rf"]({repository}/raw/v{version}/\1)", readme)
+    readme = re.sub(r'src="(?!https?:)([^"]+)"', rf'src="{repository}/raw/v{version}/\1"', readme)
     return re.sub(r"\]\((?!https?:|#)([^)]+)\)", rf"]({repository}/blob/v{version}/\1)", readme)
 
 

@@ -19,7 +19,7 @@ from tests.support.answers import Answer, chat_frames, chat_whole, json_answer, 
 from tests.support.plain import served
 
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
-PROGRAM = re.compile(r"\./|pip |python|\$|lfm2-fixed [a-z]|[A-Z_0-9]+=")
+PROGRAM = re.compile(r"\./|scripts/|pip |python|\$|lfm2-fixed [a-z]|[A-Z_0-9]+=")
 """How a command begins in a block that may as well be an output."""
 
 
@@ -91,6 +91,7 @@ BY: dict[str, str] = {
     "lfm2-fixed parse --tools request.json": "test_the_report_of_a_bad_parse",
     "$python -m pytest": "test_the_tests_that_are_run_by_hand",
     "from lfm2_fixed.proxy import Settings": "test_the_proxys_program_runs",
+    "scripts/release": "test_a_release_is_one_command",
 }
 NOT: dict[str, str] = {
     "vllm serve": GPU,

@@ -37,6 +37,12 @@ class Unusable(click.ClickException):
     "writes <think> itself (open); it stays in the text (keep).",
 )
 @click.option(
+    "--constrain",
+    type=click.Choice(["auto", "off"]),
+    default="auto",
+    help="parse: send a grammar with requests that force, limit or restrict calls, where the server takes one.",
+)
+@click.option(
     "--gate",
     is_flag=True,
     help="Report calls that do not fit the request's tools instead of delivering them.",

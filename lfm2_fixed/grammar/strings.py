@@ -170,6 +170,8 @@ def limited(work: Work, base: Dfa, low: int, high: int | None) -> Dfa:
     """The strings of ``base`` of ``low`` to ``high`` characters."""
     if low == 0 and high is None:
         return base
+    if len(base.edges) == 1 and base.edges[0]:  # any characters of one set: counting them is all there is to do
+        return automata.of_length(work, base.edges[0][0][0], low, high)
     return work.once(
         ("length", base, low, high),
         lambda inner: automata.both(inner, base, automata.of_length(inner, ALL, low, high)),

@@ -10,8 +10,8 @@ from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.reasoning import ReasoningSplitter
 from ..core.sentinels import PlainText, markup
-from ..core.stream import ToolCall
 from ..wire.deltas import as_dict, gather
+from ..wire.turn import Call
 from .chat import CHUNK_HEAD, empty, read_choices
 from .errors import ProxyError, UpstreamError
 from .request import Request, bare_call, new_machine
@@ -131,7 +131,7 @@ class ChoiceReader:
             self._name = event.name
             self._arguments.clear()
         elif isinstance(event, CallEnd):
-            self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
+            self._verifier.complete(Call(self._name, "".join(self._arguments)))
             self.completed += 1
 
     def _look_for_bare_call(self) -> None:

@@ -100,12 +100,13 @@ def _schemas(tools: Sequence[Any]) -> SchemaTools:
         raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
 
 
-def raw_text_request(request: Request, kind: Kind) -> bytes:
+def raw_text_request(request: Request, kind: Kind, constraint: Mapping[str, Any]) -> bytes:
     """The body that makes an upstream of this kind answer with the model's own text.
 
-    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.
+    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.  ``constraint``: the
+    fields that hold the model to the request (``constrain.py``).
     """
-    body = {**request.body, "tool_choice": "none"}
+    body = {**request.body, "tool_choice": "none", **constraint}
     # A server that has not said what it is gets both: neither of the two minds the other's field.
     if kind.name == "llama.cpp" or not kind.certain:
         body["reasoning_format"] = "none"

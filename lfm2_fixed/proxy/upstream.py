@@ -280,9 +280,7 @@ def describe(kind: Kind) -> str:
     if not kind.certain:
         return "not known yet (it will be asked again)"
     vllm = f"vLLM {kind.version}" + (" (Rust front end)" if kind.rust else "")
-    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": vllm}.get(
-        kind.name, "a server of unknown kind"
-    ).strip()
+    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": vllm}.get(kind.name, "a server of unknown kind").strip()
 
 
 def _checked(url: str) -> SplitResult:

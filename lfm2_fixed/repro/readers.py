@@ -23,6 +23,8 @@ from .turns import TOOLS, Payload
 class Outcome:
     """What a client has in the end: calls (name, arguments as text), content, or an error.
 
+    The calls are pairs, no ``wire.turn.Call``: outcomes of several cuttings are compared, and ids differ every time.
+
     ``void``: why this says nothing about a parser, such as a model that wrote something else than it was asked to.
     """
 

@@ -21,7 +21,8 @@ from lfm2_fixed.check.verdict import Verdict, judge
 from lfm2_fixed.cli.check import check
 from lfm2_fixed.gate import CallsRefused, Gate, Turn, from_response
 from tests.support.answers import chat_whole
-from tests.support.captures import FOREIGN, HEALTHY, Capture
+from tests.support.captures import HEALTHY, Capture
+from tests.support.foreign import FOREIGN
 
 
 def run(directory: Path, stream: bytes, tools: list[Any], *arguments: str) -> Result:

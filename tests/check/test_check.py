@@ -9,13 +9,11 @@ import random
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from lfm2_fixed.cli.check import check
 from tests.support import ROOT
 from tests.support.answers import (
     TOOLS,
@@ -29,37 +27,10 @@ from tests.support.answers import (
     serving,
     sse,
 )
+from tests.support.bench import REQUEST, Bench
 
 CALLS = [("write", '{"path": "a", "content": "é 😀 \\n"}'), ("move", '{"lat": 10.5}')]
 RETYPED = [CALLS[0], ("move", '{"lat": 10.0}')]
-REQUEST = {"model": "m", "temperature": 0, "messages": [{"role": "user", "content": "x"}], "tools": TOOLS}
-
-
-class Bench:
-    """Files in a directory of its own, and the command run on them."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.file("request.json", REQUEST)
-
-    def file(self, name: str, content: Any) -> str:
-        path = self.directory / name
-        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-        return str(path)
-
-    def run(self, *arguments: str, tools: str = "request.json", stdin: bytes = b"") -> Result:
-        tools_file = str(self.directory / tools)
-        result = CliRunner().invoke(check, [*arguments, "--tools", tools_file], input=stdin)
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        return result
-
-    def capture(self, content: bytes, *arguments: str) -> Result:
-        return self.run(self.file("capture.sse", content), *arguments)
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])

@@ -20,6 +20,7 @@ import pytest
 from lfm2_fixed import __version__, cli
 from lfm2_fixed.cli import LIBRARY
 from lfm2_fixed.cli import repro as repro_command
+from lfm2_fixed.extras import install
 from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.readers import EngineFree, Outcome
 from tests.support import ROOT
@@ -115,7 +116,12 @@ def test_what_needs_no_library(tmp_path: Path) -> None:
         lacking = bare(name, "--help")
         assert lacking.returncode == 1 and lacking.stdout == ""
         assert lacking.stderr.startswith(f"lfm2-fixed {name}: click is not installed; ")
-        assert lacking.stderr.endswith(f"pip install '.[{command.extra}]'\n") and len(lacking.stderr.splitlines()) == 1
+        assert f"pip install '.[{command.extra}]'" in lacking.stderr and len(lacking.stderr.splitlines()) == 1
+    code = "import lfm2_fixed.proxy"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    proxy = subprocess.run([python, "-c", code], capture_output=True, text=True, env=environment)
+    last = proxy.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: lfm2_fixed.proxy: anyio is not installed; ") and "'.[proxy]'" in last
 
 
 # --- parse ------------------------------------------------------------------------------------------
@@ -326,4 +332,4 @@ def test_without_the_extra() -> None:
     without_rich = "-c import sys; sys.modules['rich.console'] = None; from lfm2_fixed.cli import main; main()"
     result = program("repro", code=without_rich)
     assert result.returncode == 1
-    assert result.stderr == "Error: rich.console is not installed; in a checkout of lfm2-fixed: pip install '.[cli]'\n"
+    assert result.stderr == f"Error: rich.console is not installed; {install('cli')}\n"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lfm2_fixed import PythonicStream
+from tests.support.examples import SOME
 from tests.support.harness import random_cut
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
@@ -37,6 +38,7 @@ def test_cut_turns(text: str, cut: bool, mode: Literal["delta", "call"]) -> None
         assert not is_cut([text, E], mode), "a block that has its end is not cut"
 
 
+@SOME
 @given(
     st.lists(st.sampled_from([S, E, "[", "]", "add(", "a=", "1", "'", ")", ",", " ", "x"]), max_size=15).map("".join),
     st.randoms(use_true_random=False),

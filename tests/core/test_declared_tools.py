@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lfm2_fixed import PythonicStream, parse
 from lfm2_fixed.core.dialects import DIALECTS
+from tests.support.examples import SOME
 from tests.support.harness import every, random_cut, stream, whole
 from tests.support.words import E, S
 
@@ -71,6 +72,7 @@ def test_without_parameters(tools: Any) -> None:
 TOKENS = ["<|im_end|>", "<|pad|>", "</s>", "<pad>", "<|im_start|>", "<a>", "<a b>", "<é>"]
 
 
+@SOME
 @given(
     st.lists(st.sampled_from(TOKENS), max_size=3, unique=True),
     st.lists(

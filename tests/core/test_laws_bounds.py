@@ -27,7 +27,7 @@ from tests.support.harness import every, read_object, stream, whole
 from tests.support.hostile import ARGUMENT, BARE, BODIES, CASES, HOSTILE, TAILS, TOOLS, VALUE
 from tests.support.python_writer import make_tools
 from tests.support.steps import Case, count_bytes, count_steps, cut, growth, steps_of_each, uncounted_patterns
-from tests.support.strategies import from_seed
+from tests.support.strategies import from_seed, marked
 from tests.support.words import ATOMS, LLAMA_ATOMS, E, S
 
 PACKAGE = Path(lfm2_fixed.__file__).parent
@@ -229,7 +229,7 @@ def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
         "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
         "calls-malformed": S + "[f(a=foo()), g(b=[1, 2])]" + E + " then ",
     }[answer]
-    unit = unit.replace(S, dialect.start).replace(E, dialect.ends[0])
+    unit = marked(dialect.name, unit)
     kept = []
     for size in (10_000, 200_000):
         tracemalloc.start()

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 
+from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import random_cut, stream, whole
 from tests.support.oracle import read
 from tests.support.python_writer import PythonWriter
 from tests.support.smallest import check
-from tests.support.strategies import Input, any_input, seeds
+from tests.support.strategies import Input, any_input, dialects, marked, seeds
 from tests.support.turn_writer import MALFORMED_VALUES
 from tests.support.words import NAMES, PARAMETERS, WORDS, E, S
 
 
-def test_l5_text_is_content_exactly() -> None:
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_l5_text_is_content_exactly(dialect: str) -> None:
     """Without a marker there is nothing but content."""
     rng = random.Random(5)
     for _ in range(1500):
         text = "".join(rng.choice(WORDS) for _ in range(rng.randrange(8)))
-        if S in text or E in text:
+        if any(marker in text for marker in DIALECTS[dialect].markers):
             continue
-        assert whole(text) == ([], text)
-        assert stream(random_cut(text, rng)).completed == ([], text)
+        assert whole(text, dialect) == ([], text)
+        assert stream(random_cut(text, rng), dialect).completed == ([], text)
 
 
 class Siblings:
@@ -71,21 +74,21 @@ class Siblings:
         return text
 
 
-@given(seeds)
-def test_l8_one_bad_call_stays_one(seed: int) -> None:
+@given(dialects, seeds)
+def test_l8_one_bad_call_stays_one(dialect: str, seed: int) -> None:
     """Siblings of a malformed call survive, and the call itself is given back as it was written."""
     rng = random.Random(seed)
     siblings = Siblings(rng)
-    text = "".join(S + siblings.block() + E for _ in range(rng.choice((1, 1, 2))))
+    text = marked(dialect, "".join(S + siblings.block() + E for _ in range(rng.choice((1, 1, 2)))))
     expected = (siblings.calls, "\n".join(siblings.segments))
-    assert whole(text) == expected, text
-    turn = stream(random_cut(text, rng))
+    assert whole(text, dialect) == expected, text
+    turn = stream(random_cut(text, rng), dialect)
     assert turn.completed == expected, text
     assert all(call.state in ("complete", "malformed") for call in turn.started)
 
 
-@given(seeds)
-def test_l5_turns_of_known_parts(seed: int) -> None:
+@given(dialects, seeds)
+def test_l5_turns_of_known_parts(dialect: str, seed: int) -> None:
     """A turn of prose and blocks: every part comes back as what it is."""
     rng = random.Random(seed)
     siblings = Siblings(rng)
@@ -100,8 +103,9 @@ def test_l5_turns_of_known_parts(seed: int) -> None:
             siblings.segments.append(prose)
         text += S + rng.choice(("", "\n", " ")) + siblings.block() + rng.choice(("", "\n", " ")) + E
     calls, content = siblings.calls, "\n".join(siblings.segments)
-    assert whole(text) == (calls, content), text
-    assert stream(random_cut(text, rng)).completed == (calls, content), text
+    text = marked(dialect, text)
+    assert whole(text, dialect) == (calls, content), text
+    assert stream(random_cut(text, rng), dialect).completed == (calls, content), text
 
 
 @given(any_input())

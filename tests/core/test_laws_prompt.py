@@ -13,8 +13,7 @@ from hypothesis import given
 from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import Turn, every, json_text, random_cut, stream
 from tests.support.smallest import check
-from tests.support.strategies import Input, any_input, seeds
-from tests.support.words import E, S
+from tests.support.strategies import Input, any_input, dialects, seeds
 
 
 @given(any_input(), seeds)
@@ -44,9 +43,10 @@ def test_l4_append_only(given_input: Input, seed: int) -> None:
 class Prompt:
     """Writes a call list and notes, character by character, how much of the JSON must have been sent."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, dialect: str) -> None:
         self.rng = rng
-        self.text = S + "["
+        self.dialect = DIALECTS[dialect]
+        self.text = self.dialect.start + "["
         self.sent: list[str] = []  # the calls' JSON so far
         self.due: list[tuple[int, list[str]]] = []  # (characters fed, JSON that must be out by then)
 
@@ -123,13 +123,13 @@ class Prompt:
             self.mark()
             if i + 1 < count:
                 self.put(" ")
-        self.put(E)
+        self.put(self.dialect.ends[0])
 
 
-@given(seeds)
-def test_l4_prompt(seed: int) -> None:
+@given(dialects, seeds)
+def test_l4_prompt(dialect: str, seed: int) -> None:
     """What is certain is sent with the delta that made it so, and not a delta later."""
-    prompt = Prompt(random.Random(seed))
+    prompt = Prompt(random.Random(seed), dialect)
     prompt.calls()
     got: dict[int, list[str]] = {}
     fed = 0
@@ -139,7 +139,7 @@ def test_l4_prompt(seed: int) -> None:
         fed += len(piece)
         got[fed] = [call.arguments for call in turn.started]
 
-    turn = stream(every(prompt.text, 1), watch=watch)
+    turn = stream(every(prompt.text, 1), dialect, watch=watch)
     assert [arguments for _, arguments in turn.calls] == prompt.sent
     for position, due in prompt.due:
         sent = got[position]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lfm2_fixed import make_valid_python
+from tests.support.examples import SOME
 from tests.support.oracle import read
 from tests.support.strategies import python_lists, seeds
 from tests.support.words import ATOMS
@@ -17,6 +18,7 @@ from tests.support.words import ATOMS
 Input = tuple[str, str, "dict[str, list[str]] | None"]
 
 
+@SOME
 @given(python_lists(), seeds)
 def test_make_valid_python(given_input: Input, seed: int) -> None:
     """For every prefix of a valid call list: nothing, or Python that begins with the prefix."""
@@ -40,6 +42,7 @@ def test_make_valid_python(given_input: Input, seed: int) -> None:
     assert make_valid_python(text) == (text, "")
 
 
+@SOME
 @given(st.one_of(st.text(), st.lists(st.sampled_from(ATOMS), max_size=30).map("".join)))
 def test_make_valid_python_never_raises(text: str) -> None:
     """Any text: a pair that Python reads, or ``None``."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lfm2_fixed.core.dialects import DIALECTS
 from lfm2_fixed.core.sentinels import PlainText
+from tests.support.examples import SOME
 from tests.support.harness import every, random_cut, stream, whole
 
 DIALECT = st.sampled_from(sorted(DIALECTS))
@@ -42,6 +43,7 @@ def without_markers(dialect: str, text: str) -> str:
 PICKS = st.lists(st.integers(0, 10**6), max_size=14)
 
 
+@SOME
 @given(DIALECT, PICKS, st.integers(0, 2**32))
 def test_text_without_blocks(dialect: str, picks: list[int], seed: int) -> None:
     """Every marker that belongs to no block is left out as if it was not there; nothing else is."""
@@ -52,6 +54,7 @@ def test_text_without_blocks(dialect: str, picks: list[int], seed: int) -> None:
         assert stream(pieces, dialect).completed == want, pieces
 
 
+@SOME
 @given(DIALECT, PICKS, st.integers(0, 2**32))
 def test_who_asks_for_special_tokens_gets_the_text(dialect: str, picks: list[int], seed: int) -> None:
     """With none to be hidden, a text without blocks is itself."""
@@ -60,6 +63,7 @@ def test_who_asks_for_special_tokens_gets_the_text(dialect: str, picks: list[int
         assert stream(pieces, dialect, special_tokens=()).completed == ([], text), pieces
 
 
+@SOME
 @given(DIALECT, PICKS, st.integers(0, 2**32))
 def test_where_no_call_may_come(dialect: str, picks: list[int], seed: int) -> None:
     """Plain text leaves out the same markers, and it does so around what would be a block, too."""

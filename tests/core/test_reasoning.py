@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lfm2_fixed.core.reasoning import ReasoningSplitter
+from tests.support.examples import SOME
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 CALL = f'{S}[f(a="</think><think>")]{E}'
@@ -120,6 +121,7 @@ def cut_texts(draw: st.DrawFn) -> tuple[str, list[str]]:
     return text, [text[start:end] for start, end in zip([0, *at], [*at, len(text)])]
 
 
+@SOME
 @given(cut_texts(), st.booleans(), st.booleans())
 def test_any_cutting(cut: tuple[str, list[str]], inside: bool, trim: bool) -> None:
     text, pieces = cut
@@ -134,6 +136,7 @@ def test_any_cutting(cut: tuple[str, list[str]], inside: bool, trim: bool) -> No
         assert (whole[0], whole[1].lstrip()) == (want[0].strip(), want[1].lstrip())
 
 
+@SOME
 @given(TEXTS, st.booleans())
 def test_nothing_is_held_longer_than_it_may_be_a_tag(text: str, inside: bool) -> None:
     splitter = ReasoningSplitter((S,), inside=inside)

@@ -14,12 +14,14 @@ from lfm2_fixed import PythonicStream
 from lfm2_fixed.core.escapes import read_shared, same_json, scan_shared, unescape
 from lfm2_fixed.core.numbers import number_json
 from lfm2_fixed.core.tokens import PLAIN_BODY, SAME_NUMBER, SIMPLE_ESCAPES
+from tests.support.examples import SOME
 from tests.support.harness import every, stream
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 digits = st.text("0123456789", max_size=9)
 
 
+@SOME
 @given(st.sampled_from(["", "-"]), digits, st.sampled_from(["", ".", ".0"]), digits)
 @example("", "0", ".", "0001")
 @example("-", "0", ".", "0")
@@ -39,6 +41,7 @@ def test_other_numbers(token: str) -> None:
     assert not re.fullmatch(SAME_NUMBER, token)
 
 
+@SOME
 @given(st.text(st.sampled_from([*" ab09/:,[](){}<|#=\x7f\u0085\u2028\ufffd\U0001f600é'"])))
 def test_plain_bodies(body: str) -> None:
     """Strings of plain text are the same in Python and as ``json.dumps`` writes them."""
@@ -52,6 +55,7 @@ def test_no_plain_bodies(char: str) -> None:
     assert not re.fullmatch(PLAIN_BODY['"'], f"a{char}b")
 
 
+@SOME
 @given(st.lists(st.sampled_from([*"abn", *(f"\\{escape}" for escape in SIMPLE_ESCAPES)])).map("".join))
 @example("\\\\n\\\\\\n\\\\\\\\n")
 @example("\\a\\v\\'\\\"\\\\n")
@@ -65,6 +69,7 @@ SHARED = [*"ab né世😀u0", *(rf"\{escape}" for escape in "\\bfnrt")]
 
 
 @pytest.mark.parametrize("quote", ["'", '"'])
+@SOME
 @given(st.data())
 def test_shared_escapes(quote: str, data: st.DataObject) -> None:
     """What is sent undecoded is what CPython reads and ``json.dumps`` writes."""
@@ -75,6 +80,7 @@ def test_shared_escapes(quote: str, data: st.DataObject) -> None:
     assert read_shared(same_json(body, quote)) == value
 
 
+@SOME
 @given(st.lists(st.sampled_from([*SHARED, r"\"", "'", r"\u00e9", r"\u0022", r"\u0000", r"\u2028"])).map("".join))
 def test_scanned_escapes(body: str) -> None:
     """JSON's scanner reads what it reads at all as CPython does, up to the quote or the end of the text."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import sys
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 from lfm2_fixed.grammar import patterns, regex, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
-from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, TooLarge, Work
+from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, VALUES, TooLarge, Work
+from tests.support.tags import accepts, block, compiled, tag_for, tool
 
 WRITTEN = 60_000
 """Steps for the rules of the largest schema here, over what keywords may take."""
@@ -96,6 +99,49 @@ def test_many_keywords_share_one_budget() -> None:
     assert {word for _, word in relaxed} == {"minimum/maximum"}
 
 
+def test_many_values_keep_their_types() -> None:
+    properties = {f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES + 500)}
+    _, size, relaxed = build(properties)
+    assert size < 2_000_000
+    assert {word for _, word in relaxed} == {f"more than the types of what follows the first {VALUES} values"}
+    half = build({f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES - 500)})
+    assert not half[2]
+
+
+def test_members_of_many_parts_are_linear() -> None:
+    """``allOf`` with as many parts as there are members: none is looked for in all of them."""
+
+    def lines(count: int) -> int:
+        parts = [{"type": "object", "properties": {f"k{n}": {"type": "string"}}} for n in range(count)]
+        seen = 0
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            build({"a": {"allOf": parts}})
+        finally:
+            sys.settrace(before)
+        return seen
+
+    assert 1000 < lines(100) < 2.5 * lines(50)
+
+
+def test_what_is_nested_too_deeply_is_free() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    inner = schema
+    for _ in range(150):
+        inner["properties"] = {"n": {"type": "object"}}
+        inner = inner["properties"]["n"]
+    grammar = compiled(tag_for([tool(schema, "deep")]))
+    assert accepts(grammar, block("deep(n={})"))
+    assert accepts(grammar, block("deep(x=1)"))
+
+
 def test_steps_are_linear() -> None:
     """Twice the parameters, at most a little more than twice the work."""
     for make in (
@@ -155,13 +201,18 @@ def test_counts_that_are_too_large_are_loosened_and_the_pattern_stays() -> None:
 
 
 def test_relaxed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from tests.support.tags import accepts, compiled, tag_for, tool
-
     properties = {"x": HOSTILE["exponential"], "y": {"type": "integer", "maximum": 3}}
     with caplog.at_level(logging.WARNING, "lfm2_fixed.grammar"):
         grammar = compiled(tag_for([tool({"type": "object", "properties": properties}, "budget")]))
     assert ["pattern" in record.getMessage() for record in caplog.records] == [True]
-    start, end = "<|tool_call_start|>", "<|tool_call_end|>"
-    assert accepts(grammar, f'{start}[budget(x="anything", y=3)]{end}')
-    assert not accepts(grammar, f"{start}[budget(x=1, y=3)]{end}")
-    assert not accepts(grammar, f"{start}[budget(y=4)]{end}")
+    assert accepts(grammar, block('budget(x="anything", y=3)'))
+    assert not accepts(grammar, block("budget(x=1, y=3)"))
+    assert not accepts(grammar, block("budget(y=4)"))
+
+
+def test_size_is_linear_in_the_parameters() -> None:
+    def size(count: int) -> int:
+        properties = {f"p{n}": {"type": "integer"} for n in range(count)}
+        return len(json.dumps(tag_for([tool({"type": "object", "properties": properties})])))
+
+    assert size(200) < 2.5 * size(100)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lfm2_fixed.proxy import bounded
 from lfm2_fixed.proxy.bounded import BadJSON, TooDeep, TooManyValues, read_json
+from tests.support.examples import SOME
 from tests.support.pairs import TOOLS, Pair, body
 
 SIZE = 2**22
@@ -77,6 +78,7 @@ JSON = st.recursive(
 )
 
 
+@SOME
 @given(JSON)
 def test_no_value_is_overlooked(value: Any) -> None:
     """Counted marks are never fewer than the values, whatever strings hold, and at most three times as many."""

@@ -96,11 +96,20 @@ def deep(levels: int) -> str:
     return json.dumps({**body("Hi"), "tools": [*TOOLS, "deep"]}).replace('"deep"', "[" * levels + "]" * levels)
 
 
+def python_follows(levels: int) -> bool:
+    """Whether this Python's reader does: 1,000 levels at most before 3.12, some thousands since."""
+    try:
+        json.loads("[" * levels + "]" * levels)
+    except RecursionError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("levels", [100, 900, *range(930, 1000, 6), 1000, 5000, 100_000])
 def test_nested_requests(parse: Pair, buffer: Pair, start: Callable[..., Pair], levels: int) -> None:
     for pair in (parse, buffer, start(gate=True)):
         answer = pair.client.post("/v1/chat/completions", content=deep(levels))
-        assert answer.status_code in ((200, 400) if levels < 1000 else (400,))
+        assert answer.status_code in ((200, 400) if levels < 1000 or python_follows(levels) else (400,))
         if answer.status_code == 400:
             assert answer.json()["error"]["message"]
 

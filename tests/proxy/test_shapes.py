@@ -128,9 +128,10 @@ def test_choices_of_no_known_form(start: Callable[..., Pair], parse: Pair, buffe
 
 
 def test_answers_that_are_nested_too_deep(parse: Pair, buffer: Pair) -> None:
-    deep = json.dumps(chunk("", x=0)).replace('"x": 0', f'"x": {"[" * 2000}{"]" * 2000}')
+    levels = 100_000  # more than any Python's reader follows
+    deep = json.dumps(chunk("", x=0)).replace('"x": 0', f'"x": {"[" * levels}{"]" * levels}')
     assert error_of(parse.stream(sse(f"data: {deep}", chunk("", "stop"))))["type"] == "upstream_error"
-    whole = json.dumps({**REPLY, "x": 0}).replace('"x": 0', f'"x": {"[" * 2000}{"]" * 2000}')
+    whole = json.dumps({**REPLY, "x": 0}).replace('"x": 0', f'"x": {"[" * levels}{"]" * levels}')
     for pair in (parse, buffer):
         for stream in (True, False):
             answer = pair.ask(raw(whole), stream=stream)

@@ -157,54 +157,15 @@ def test_old_vllm(vllm: Path, version: str) -> None:
     assert f"vLLM {version} is too old" in result.stderr
 
 
-# --- the venv ---------------------------------------------------------------------------------------
-
-
-def test_old_python(tmp_path: Path) -> None:
-    python = script(tmp_path / "python3", '#!/bin/bash\n[ "$1" = -V ] && echo Python 3.9.1 && exit\nexit 1\n')
-    result = run(ROOT / "serve.sh", PYTHON=str(python), LFM2_FIXED_SERVE_VENV=str(tmp_path / "venv"))
-    assert result.returncode == 2
-    assert "is Python 3.9.1; the CPU build of vLLM needs Python 3.11 to 3.14" in result.stderr
-    assert not (tmp_path / "venv").exists()
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the CPU build of vLLM needs Python 3.11")
-def test_pip_failure(tmp_path: Path) -> None:
-    settings = {
-        "PYTHON": sys.executable,
-        "LFM2_FIXED_SERVE_VENV": str(tmp_path / "venv"),
-        "LFM2_FIXED_TORCH": str(tmp_path / "no-such-torch-1.0-py3-none-any.whl"),
-    }
-    for _ in range(2):  # again: it continues, and does not take the venv for complete
-        result = run(ROOT / "serve.sh", "--demo", **settings)
-        assert result.returncode == 2
-        assert "failed (full log: " in result.stderr
-        assert "no-such-torch" in result.stderr
-
-
-def test_complete_venv_is_recognised(tmp_path: Path) -> None:
-    setup = (SERVE / "setup_venv.sh").read_bytes() + (SERVE / "requirements.txt").read_bytes()
-    sums = subprocess.run(["cksum"], input=setup, capture_output=True, check=True).stdout.decode()
-    venv = tmp_path / "venv"
-    script(venv / "bin" / "python", "#!/bin/bash\n")
-    (venv / ".complete").write_text(f"{sums.strip().replace(' ', '')} torch==2.13.0\n")
-    result = run(SERVE / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==2.13.0")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == f"[venv] {venv} is ready\n"
-    # Another torch: no longer complete.
-    result = run(SERVE / "setup_venv.sh", venv, PYTHON="/no/python", LFM2_FIXED_TORCH="torch==1")
-    assert result.returncode == 1
-
-
 # --- options ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["--dmeo"], "there is no option --dmeo (did you mean --demo?)"),
-        (["--demo", "--breif"], "there is no option --breif (did you mean --brief?)"),
-        (["--prot", "8001"], "there is no option --prot (did you mean --port?)"),
+        (["--dmeo"], "there is no option --dmeo; did you mean --demo?"),
+        (["--demo", "--breif"], "there is no option --breif; did you mean --brief?"),
+        (["--prot", "8001"], "there is no option --prot; did you mean --port?"),
         (["--stream-interval", "5"], "flags for vLLM itself come after --: ./serve.sh -- --stream-interval"),
         (["--port", "many"], "'many' is no TCP port"),
         (["--parser", "lfm3"], "invalid choice: 'lfm3'"),
@@ -216,10 +177,7 @@ def test_wrong_options_are_refused_before_anything_is_installed(
     result = run(ROOT / "serve.sh", *arguments, LFM2_FIXED_SERVE_VENV=str(tmp_path / "venv"))
     assert result.returncode == 2
     assert "[serve] error: " in result.stderr and said in result.stderr
-    assert result.stdout in ("", NO_MODEL) and not (tmp_path / "venv").exists()
-
-
-NO_MODEL = "[serve] no model was named: serving the tiny scripted one on the CPU (--help says more)\n"
+    assert result.stdout == "" and not (tmp_path / "venv").exists()
 
 
 def test_options() -> None:

@@ -50,6 +50,17 @@ CASES = {
     "sibling-open-string": Case(S + "[", "f(a='x, "),
     "element": Case(VALUE + "['x", "', '"),
     "element-closes": Case(VALUE + "['x", "']"),
+    # Later quotes, behind which the list is passed to its end.
+    "walks-that-fail": Case(VALUE + "['x'y", "', 'z"),
+    "walks-that-close": Case(VALUE + "['x'y', ", "'it's', ", "'z'])]" + E, tools=TOOLS),
+    "walks-containers": Case(VALUE + "[['x'y", "'], ['z"),
+    "walks-containers-close": Case(VALUE + "[['x'y'], ", "['it's'], ", "['z']])]" + E, tools=TOOLS),
+    "walks-expressions": Case(VALUE + "['x'y", "', foo(1, z), 'z"),
+    "walks-other": Case(VALUE + "['x'y", "', @, 'z"),
+    "walks-other-first": Case(VALUE + "[", "'x', @, ", "1])]" + E),
+    "walks-arguments": Case(S + "[h(a='it's', ", "b='it's', ", "c=1)]" + E),
+    "walks-arguments-fail": Case(S + "[h(a='it's", "', b=1, c='z"),
+    "walks-calls": Case(S + "[", "f(a=['x'y', 'z', ", "1])]" + E, tools=TOOLS),
     "key": Case(VALUE + "{'x", "': '"),
     "expression": Case(VALUE, "'x' + "),
     "expression-brackets": Case(VALUE, "'x' + (1, "),
@@ -147,6 +158,7 @@ HOSTILE = [
     "**{", "x.", "f'", "f'{", "b'", "r'", "'''", '"""', "'''a", "{'a': ", "{'a': '", "'a': 'b', ", "{1, ",
     "(1, ", "('", "(('", "['", "{('a'", ";", ";f()", "é", "世", "😀", "\x00", "\ud83d", '{"name": "f"},',
     '{"name": "f", "arguments": {"a": "', "%", "' % x", "' + '", "'.upper()", "' if ",
+    "'x'y', ", "'a', @, ",
 ]  # fmt: skip
 """What repeated patterns are made of: whatever a reader may look at again and again."""
 

@@ -12,6 +12,9 @@ from rig import Server
 
 from tests.support import ROOT, TESTS
 
+MODELS = ("echo", "noise")
+"""See build_model.py."""
+
 BUILDS = {"b10068": "2026.7.10068", "b11549": "2026.10.11549"}
 """The builds of llama.cpp, and the ``xllamacpp`` that holds each: the first has the "Invalid diff" bug."""
 
@@ -35,7 +38,7 @@ def wheel(build: str) -> Path:
 
 def missing() -> str | None:
     """One sentence if the rig is not set up."""
-    needed = [*(wheel(build) / "xllamacpp" for build in BUILDS), directory() / "echo.gguf"]
+    needed = [*(wheel(build) / "xllamacpp" for build in BUILDS), *(directory() / f"{name}.gguf" for name in MODELS)]
     return None if all(path.exists() for path in needed) else "no llama.cpp server: run tests/llama/setup.sh"
 
 
@@ -62,9 +65,15 @@ def chat(text: str, **fields: Any) -> dict[str, Any]:
 class LlamaServer(Server):
     """A context manager: started and healthy on entry, stopped on exit."""
 
-    def __init__(self, build: str, *flags: str, log: Path) -> None:
+    def __init__(self, build: str, *flags: str, log: Path, model: str = "echo") -> None:
         super().__init__(
-            command=[sys.executable, str(TESTS / "llama" / "server.py"), "-m", str(directory() / "echo.gguf"), *flags],
+            command=[
+                sys.executable,
+                str(TESTS / "llama" / "server.py"),
+                "-m",
+                str(directory() / f"{model}.gguf"),
+                *flags,
+            ],
             environment={"PYTHONPATH": str(wheel(build))},
             log=log,
             say=lambda sentence: None,

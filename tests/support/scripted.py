@@ -32,6 +32,8 @@ class Scripted:
         """What ``/props`` and ``/version`` answer, where not what the kind does."""
         self.asked: list[str] = []
         """The questions for the kind, in order."""
+        self.refuses: dict[str, int] = {}
+        """Fields of a request that it does not take, each with the status that it says so with."""
         self.thinks = 0.0
         """Seconds before it answers them."""
         self.requests: list[dict[str, Any]] = []
@@ -100,6 +102,10 @@ class Scripted:
             await answer(send, 200, [(b"x-echo", b"1"), (b"x-echo", b"2")], body)
             return
         request = json.loads(body)
+        for name in request.keys() & self.refuses.keys():
+            said = json.dumps({"error": {"message": f"no {name}s here"}}).encode()
+            await answer(send, self.refuses[name], [(b"content-type", b"application/json")], said)
+            return
         script = json.loads(request["messages"][-1]["content"])
         await asyncio.sleep(script.get("wait", 0))
         status = script.get("status", 200)

@@ -149,6 +149,12 @@ def translated(dialect: str, text: str) -> str:
     return text
 
 
+def marked(dialect: str, text: str) -> str:
+    """A text that was written with LFM2's markers, with the dialect's own."""
+    row = DIALECTS[dialect]
+    return text.replace(S, row.start).replace(E, row.ends[0])
+
+
 def from_seed(write: Callable[[random.Random], Any]) -> st.SearchStrategy[Any]:
     """A strategy of ``write``'s results."""
     return seeds.map(lambda seed: write(random.Random(seed)))

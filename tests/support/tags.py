@@ -82,6 +82,11 @@ def compiled_text(ebnf: str) -> Any:
     return _compiler().compile_grammar(ebnf)
 
 
+def block(calls: str) -> str:
+    """Calls as LFM2 lists them."""
+    return f"{START}[{calls}]{END}"
+
+
 def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
     accepting = matcher(grammar)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import openai
-from rig import Server, chat_body
+from rig import chat_body
 
 from lfm2_fixed.repro.turns import TOOLS, Payload
 
@@ -18,6 +18,19 @@ MARKERS = (START, END, "<|python_start|>", "<|python_end|>")
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+class Served(Protocol):
+    """A server, or what stands in front of one.  ``url``: without the ``/v1`` of the API."""
+
+    url: str
+
+
+@dataclass
+class At:
+    """What serves at this URL."""
+
+    url: str
 
 
 @dataclass
@@ -44,7 +57,7 @@ def is_object(arguments: str) -> bool:
         return False
 
 
-def client(server: Server) -> openai.OpenAI:
+def client(server: Served) -> openai.OpenAI:
     """The official client, without retries that would hide an error."""
     return openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, timeout=300)
 
@@ -63,7 +76,7 @@ EXTRA = ("xargs", "skip_special_tokens", "chat_template_kwargs", "include_reason
 """Options that are vLLM's own: the client sends them as extra fields.  ``xargs``: for ``vllm_xargs``."""
 
 
-def whole(server: Server, script: str | Sequence[int], **options: Any) -> list[Turn]:
+def whole(server: Served, script: str | Sequence[int], **options: Any) -> list[Turn]:
     """The choices of one answer without streaming."""
     answer = client(server).chat.completions.create(**_options(script, options))
     turns = []
@@ -73,7 +86,7 @@ def whole(server: Server, script: str | Sequence[int], **options: Any) -> list[T
             Turn(
                 [(call.function.name, call.function.arguments) for call in calls],
                 choice.message.content or "",
-                getattr(choice.message, "reasoning", None) or "",
+                _reasoning(choice.message),
                 choice.finish_reason,
                 [call.id for call in calls],
             )
@@ -84,7 +97,7 @@ def whole(server: Server, script: str | Sequence[int], **options: Any) -> list[T
     return turns
 
 
-def streamed(server: Server, script: str | Sequence[int], **options: Any) -> list[Turn]:
+def streamed(server: Served, script: str | Sequence[int], **options: Any) -> list[Turn]:
     """The choices of one streamed answer, put together from its deltas."""
     count = options.get("n", 1)
     turns = [Turn() for _ in range(count)]
@@ -100,9 +113,14 @@ def streamed(server: Server, script: str | Sequence[int], **options: Any) -> lis
     return turns
 
 
+def _reasoning(said: Any) -> str:
+    """The thoughts in a message or a delta: vLLM's field, or that of llama.cpp and the proxy."""
+    return getattr(said, "reasoning", None) or getattr(said, "reasoning_content", None) or ""
+
+
 def _add(turn: Turn, delta: Any) -> None:
     turn.content += delta.content or ""
-    turn.reasoning += getattr(delta, "reasoning", None) or ""
+    turn.reasoning += _reasoning(delta)
     for call in delta.tool_calls or ():
         if call.index == len(turn.calls):  # the first delta of the next call
             assert call.id and call.id.startswith("chatcmpl-tool-") and call.type == "function"
@@ -118,7 +136,7 @@ def _add(turn: Turn, delta: Any) -> None:
         turn.deltas.append(call.function.arguments)
 
 
-def both(server: Server, script: str | Sequence[int], **options: Any) -> Turn:
+def both(server: Served, script: str | Sequence[int], **options: Any) -> Turn:
     """The turn that the stream and the whole answer agree on, both asked for at once."""
     with ThreadPoolExecutor(2) as pool:
         stream = pool.submit(streamed, server, script, **options)
@@ -131,7 +149,7 @@ def both(server: Server, script: str | Sequence[int], **options: Any) -> Turn:
     return turn
 
 
-def check_payload(server: Server, payload: Payload) -> None:
+def check_payload(server: Served, payload: Payload) -> None:
     """Streamed and whole, the payload's turn is what it says."""
     turn = both(server, payload.text)
     assert turn.calls == wanted(*payload.calls)
