@@ -1,6 +1,6 @@
 """Constrained calls of a model with random weights: whatever is right in what it says, a grammar made.
 
-usage: python -m benchmarks.constrained URL [--model NAME] [--required 100] [--named 50] [--single 30]
+usage: python -m benchmarks.constrained URL [--model NAME] [--fields JSON] [--required 100] [--named 50] [--single 30]
 
 URL is a proxy (or a server with the plugin) in front of such a model.  Each request is sent streamed and whole; every
 answer has to be calls of the declared tools, with arguments that ``jsonschema`` takes, and no other text.
@@ -12,6 +12,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -58,6 +59,9 @@ TOOLS: dict[str, dict[str, Any]] = {
 }
 MAX_TOKENS = 3000
 """A list has no upper limit, and noise ends one at every second call: this many tokens are some twenty."""
+
+AT_ONCE = 4
+"""Requests at the same time: a server takes little longer for a few than for one."""
 
 Call = tuple[str, dict[str, Any]]
 
@@ -121,6 +125,16 @@ def _streamed(body: bytes) -> tuple[dict[str, Any], str]:
     return {"content": content, "calls": calls}, reason
 
 
+def no_thoughts(client: httpx.Client, url: str, model: str) -> dict[str, float]:
+    """The bias against what a thought begins with: noise does not end one, and a thought that never ends is free."""
+    tokens: set[int] = set()
+    for text in ("<think>", "<"):  # as the special token, and spelled out
+        # vLLM's fields, and llama.cpp's.
+        asked = {"model": model, "prompt": text, "content": text, "add_special_tokens": False, "parse_special": True}
+        tokens.update(client.post(url + "/tokenize", json=asked).json()["tokens"])
+    return {str(token): -100.0 for token in tokens}
+
+
 def rounds(required: int, named: int, single: int) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """What is asked: the kind, the number of the request, and its fields."""
     for n in range(required):
@@ -143,14 +157,20 @@ def right(kind: str, fields: dict[str, Any], calls: list[Call]) -> bool:
 def run(url: str, *, required: int, named: int, single: int, model: str = "tiny", **more: Any) -> Counter[str]:
     """How many answers were right, by kind, and how often each tool was called.  Raises for the first wrong one."""
     found: Counter[str] = Counter()
-    with httpx.Client(timeout=300, trust_env=False) as client:
-        for kind, n, fields in rounds(required, named, single):
-            for stream in (False, True):
-                calls = ask(client, url, n, model=model, stream=stream, **fields, **more)
-                assert right(kind, fields, calls), (kind, calls)
-                found[f"{kind}, {'streamed' if stream else 'whole'}"] += 1
-                found.update(name for name, _ in calls)
-                found["several calls"] += len(calls) > 1
+    with httpx.Client(timeout=600, trust_env=False) as client, ThreadPoolExecutor(AT_ONCE) as pool:
+        bias = no_thoughts(client, url, model)
+
+        def answer(asked: tuple[str, int, dict[str, Any]], stream: bool) -> list[Call]:
+            kind, n, fields = asked
+            calls = ask(client, url, n, model=model, stream=stream, logit_bias=bias, **fields, **more)
+            assert right(kind, fields, calls), (kind, calls)
+            return calls
+
+        asked = [(one, stream) for one in rounds(required, named, single) for stream in (False, True)]
+        for ((kind, _, _), stream), calls in zip(asked, pool.map(lambda pair: answer(*pair), asked)):
+            found[f"{kind}, {'streamed' if stream else 'whole'}"] += 1
+            found.update(name for name, _ in calls)
+            found["several calls"] += len(calls) > 1
     return found
 
 
@@ -159,10 +179,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Constrained calls of a model with random weights.")
     parser.add_argument("url")
     parser.add_argument("--model", default="tiny")
+    parser.add_argument("--fields", type=json.loads, default={}, help="JSON: more fields of each request")
     for kind, count in (("required", 100), ("named", 50), ("single", 30)):
         parser.add_argument(f"--{kind}", type=int, default=count)
     options = parser.parse_args()
-    for what, count in run(**vars(options)).items():
+    for what, count in run(**{**vars(options), **vars(options).pop("fields")}).items():
         print(f"{what:40} {count}")
 
 

@@ -92,9 +92,9 @@ def stages(quick: bool) -> list[Stage]:
             pytest=True,
         ),
         Stage(
-            "the grammar, against xgrammar",
+            "the grammar, against xgrammar and llama.cpp",
             [[SERVE_PYTHON, *pytest, "tests/grammar"]],
-            needs=("CPU build of vLLM",),
+            needs=("CPU build of vLLM", "llama.cpp"),
             pytest=True,
         ),
         *map(serving_layer, (OLDEST, NEWEST)),

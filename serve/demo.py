@@ -107,7 +107,7 @@ Next:
   ./serve.sh                      the tiny model says what you send it: try your own model's text (--parser lfm2: with
                                   vLLM's own parser)
   ./serve.sh LiquidAI/LFM2.5-2.6B serves a real model with this parser
-  lfm2-fixed check --live URL     finds such faults in a server that runs"""
+  lfm2-fixed check --live URL     finds such faults in a server that runs (pip install '.[tools]')"""
 
 
 def main() -> int:

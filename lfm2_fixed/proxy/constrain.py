@@ -51,6 +51,8 @@ class Constraints:
         choice = request.choice
         if self._settings.constrain == "off" or kind.name not in _OWN or choice.none:
             return False
+        if kind.rust:  # it leaves every constraint to guidance, which reads no structural tag
+            return False
         if choice.required or choice.names is not None or request.single:
             return True
         return any(function.strict for function in functions(request.tools))

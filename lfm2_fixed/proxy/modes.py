@@ -104,7 +104,10 @@ class Modes:
         await exchange.start_stream()
         done = False
         async for events in incoming.events():
-            step = await self._judged(request, partial(_translate, events, translator))
+            if request.gate is None:
+                step = _translate(events, translator)
+            else:
+                step = await self._judged(request, partial(_translate, events, translator))
             if step.data:
                 await exchange.write(step.data)
             if step.error is not None:
@@ -235,8 +238,12 @@ def _translate(events: Iterable[SSEvent], translator: ChunkTranslator) -> _Step:
             elif event.done:
                 out += map(encode_event, translator.finish())
                 return _Step(b"".join(out), done=True)
+            elif event.intact and not event.name and (known := translator.again(event.data)) is not None:
+                out.append(known)
             else:
-                out += map(encode_event, translator.translate(read_chunk(event)))
+                chunk = read_chunk(event)
+                out += map(encode_event, translator.translate(chunk))
+                translator.learn(event.data, chunk)
     except ProxyError as error:
         return _Step(b"".join(out), error=error)
     except (NotAChunk, RecursionError):

@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import re
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,7 +210,8 @@ def test_streams_are_small() -> None:
         used = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert used < 1000 * 8_000, used
+    # Before 3.11 each reader that waits keeps a frame object of its own, a thousand bytes in all.
+    assert used < 1000 * (8_000 if sys.version_info >= (3, 11) else 9_500), used
 
 
 @settings(max_examples=max(20, settings().max_examples // 100))

@@ -13,6 +13,8 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 from lfm2_fixed.grammar import SchemaError
 from tests.support.tags import accepts, block, calls_of, compiled, tag_for, tool
 
+pytestmark = pytest.mark.usefixtures("engines")
+
 
 def check(parameters: Any, right: list[str], wrong: list[str]) -> None:
     """``right`` and ``wrong``: arguments of a call of ``f``, as text."""

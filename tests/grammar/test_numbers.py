@@ -15,6 +15,8 @@ jsonschema = pytest.importorskip("jsonschema")
 
 from tests.support.tags import END, START, accepts, compiled, tag_for, tool  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("engines")
+
 Number = int | float
 
 

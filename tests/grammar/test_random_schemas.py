@@ -18,6 +18,8 @@ from lfm2_fixed import parse  # noqa: E402
 from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
 from tests.support import schemas, tags  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("engines")
+
 # Compiling a grammar takes longer than reading a text: a tenth of the profile's examples.
 relaxed = settings(max_examples=max(settings().max_examples // 10, 50), deadline=None)
 

@@ -126,7 +126,7 @@ def test_requests(seed: int, gate: bool) -> None:
         return
     if read is not None:
         for kind in (UNCERTAIN,):
-            assert json.loads(raw_text_request(read, kind))["tool_choice"] == "none"
+            assert json.loads(raw_text_request(read, kind, {}))["tool_choice"] == "none"
         assert json.loads(whole_reply_request(read))["stream"] is False
         ChunkTranslator(read, Settings("http://x", gate=gate)).translate(chunk(TEXT[:30]))
 

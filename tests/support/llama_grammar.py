@@ -1,6 +1,6 @@
 """llama.cpp's own grammar code, out of an ``xllamacpp`` wheel, by its C interface: no server, nothing reimplemented.
 
-The vocabulary is that of the echoing model: a token for each byte, and the special tokens.
+The vocabulary is that of the model of noise: a token for each byte, the special tokens, and some longer ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Any
 
-from tests.support.llama_rig import directory, wheel
+from tests.support.llama_rig import BUILDS, directory, wheel
 
 
 class _Large(ctypes.Structure):
@@ -38,7 +38,7 @@ class _Candidates(ctypes.Structure):
 
 
 class Library:
-    """One build of llama.cpp with the echoing model's vocabulary."""
+    """One build of llama.cpp with the vocabulary of the model of noise."""
 
     def __init__(self, build: str) -> None:
         self._c = ctypes.CDLL(str(wheel(build) / "xllamacpp" / "xllamacpp.abi3.so"))
@@ -53,7 +53,7 @@ class Library:
         self._logger = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(self._say)
         self._c.llama_log_set(self._logger, None)
         self._c.llama_backend_init()
-        path = str(directory() / "echo.gguf").encode()
+        path = str(directory() / "noise.gguf").encode()
         model = self._c.llama_model_load_from_file(path, self._c.llama_model_default_params())
         self._vocabulary = ctypes.c_void_p(self._c.llama_model_get_vocab(ctypes.c_void_p(model)))
         self.pieces = [self._piece(token) for token in range(self._c.llama_vocab_n_tokens(self._vocabulary))]
@@ -119,7 +119,20 @@ def library(build: str) -> Library:
     return Library(build)
 
 
-def accepts(library: Library, grammar: str, text: str) -> bool:
-    """Whether ``text`` is a whole answer."""
-    state = library.grammar(grammar)
-    return all(map(state.take, library.tokens(text))) and state.take(library.stop)
+class Text:
+    """A grammar in GBNF as the tests take it: all builds have to read it, and the newest says what it means."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        for build in BUILDS:
+            library(build).grammar(text)
+
+    def begin(self) -> tuple[Library, Grammar]:
+        """The library, and the grammar at the beginning of an answer."""
+        newest = library(list(BUILDS)[-1])
+        return newest, newest.grammar(self._text)
+
+    def accepts(self, text: str) -> bool:
+        """Whether ``text`` is a whole answer."""
+        known, state = self.begin()
+        return all(map(state.take, known.tokens(text))) and state.take(known.stop)

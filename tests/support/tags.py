@@ -11,7 +11,8 @@ import xgrammar as xgr
 
 from lfm2_fixed import parse
 from lfm2_fixed.core.dialects import DIALECTS
-from lfm2_fixed.grammar import structural_tag
+from lfm2_fixed.grammar import gbnf, structural_tag
+from tests.support import llama_grammar
 
 START, END = DIALECTS["lfm2"].start, DIALECTS["lfm2"].ends[0]
 STOP = "<|im_end|>"
@@ -68,7 +69,9 @@ def _compiler() -> Any:
 
 
 def compiled(tag: Any) -> Any:
-    """The compiled grammar of a structural tag."""
+    """The compiled grammar of a structural tag, or of a text in GBNF."""
+    if isinstance(tag, str) and tag.startswith("root ::="):
+        return llama_grammar.Text(tag)
     return _compiler().compile_structural_tag(tag)
 
 
@@ -89,6 +92,8 @@ def block(calls: str) -> str:
 
 def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
+    if isinstance(grammar, llama_grammar.Text):
+        return grammar.accepts(text)
     accepting = matcher(grammar)
     return all(map(accepting.accept_token, tokens_of(text))) and bool(accepting.accept_token(IDS[STOP]))
 
@@ -129,31 +134,64 @@ def _tokens(text: str) -> list[str]:
 
 
 def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2000) -> str | None:
-    """An answer that the token masks allow, chosen at random; None if it does not end within ``limit`` tokens."""
-    matcher = xgr.GrammarMatcher(grammar)
-    mask = xgr.allocate_token_bitmask(1, len(VOCABULARY))
+    """An answer that the grammar allows, chosen at random; None if it does not end within ``limit`` tokens."""
+    state = _LlamaWalk(grammar) if isinstance(grammar, llama_grammar.Text) else _Walk(grammar)
     pieces: list[bytes] = []
     for step in range(limit):
-        matcher.fill_next_token_bitmask(mask)
-        words = [int(word) & 0xFFFFFFFF for word in mask[0].tolist()]
-        allowed = [at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1]
+        allowed = state.allowed()
         assert allowed, f"a dead end after {b''.join(pieces)!r}"
         # Single bytes only where nothing else will do: half of the tokens are such, and the walk would be all noise.
-        allowed = [at for at in allowed if isinstance(VOCABULARY[at], str)] or allowed
-        texts = {VOCABULARY[at] for at in allowed}
-        closing = [text for text in _CLOSING if text in texts]
+        allowed = {piece: token for piece, token in allowed.items() if len(piece) > 1 or piece < b"\x80"} or allowed
+        closing = [text.encode() for text in _CLOSING if text.encode() in allowed]
         if closing and (step > soon or chance.random() < 0.25):
-            token = IDS[closing[0]] if step > soon and chance.random() < 0.7 else IDS[chance.choice(closing)]
+            piece = closing[0] if step > soon and chance.random() < 0.7 else chance.choice(closing)
         else:
-            token = chance.choice(allowed)
-        assert matcher.accept_token(token)
-        if VOCABULARY[token] == STOP:
+            piece = chance.choice(list(allowed))
+        state.take(allowed[piece])
+        if piece == STOP.encode():
             return b"".join(pieces).decode()
-        pieces.append(raw(token))
+        pieces.append(piece)
     return None
 
 
+class _Walk:
+    """xgrammar's matcher: what may come next, by its bytes."""
+
+    def __init__(self, grammar: Any) -> None:
+        self._matcher = xgr.GrammarMatcher(grammar)
+        self._mask = xgr.allocate_token_bitmask(1, len(VOCABULARY))
+
+    def allowed(self) -> dict[bytes, int]:
+        self._matcher.fill_next_token_bitmask(self._mask)
+        words = [int(word) & 0xFFFFFFFF for word in self._mask[0].tolist()]
+        return {raw(at): at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1}
+
+    def take(self, token: int) -> None:
+        assert self._matcher.accept_token(token)
+
+
+class _LlamaWalk:
+    """The same of llama.cpp."""
+
+    def __init__(self, grammar: llama_grammar.Text) -> None:
+        self._library, self._state = grammar.begin()
+
+    def allowed(self) -> dict[bytes, int]:
+        stop, pieces = self._library.stop, self._library.pieces
+        return {STOP.encode() if token == stop else pieces[token]: token for token in self._state.allowed()}
+
+    def take(self, token: int) -> None:
+        assert self._state.take(token)
+
+
+engine = "xgrammar"
+"""Whose grammars the tests make and try: ``xgrammar``, or ``llama.cpp``.  The fixture ``engines`` sets it."""
+
+
 def tag_for(tools: list[dict[str, Any]], choice: Any = "required", **options: Any) -> Any:
+    """The grammar of a request, as it is sent to the engine."""
+    if engine == "llama.cpp":
+        return gbnf(tools, choice, **options)
     return structural_tag(tools, choice, token_ids=IDS, **options)
 
 

@@ -193,3 +193,19 @@ def test_the_limit_holds_in_one_piece_too() -> None:
     with pytest.raises(EventTooLarge):
         SSEDecoder(limit=100).feed(b"data: 0123456789\n" * 10 + b"\n")
     assert len(SSEDecoder(limit=100).feed(b"data: 0123456789\n\n" * 50)) == 50
+
+
+@given(st.lists(st.tuples(TEXTS, st.sampled_from(["data: {}\n\n", "data: {}\r\n\r\n", "data:{}\n\n", "data: {}\n\r"]))))
+def test_events_that_come_one_by_one(lines: list[tuple[str, str]]) -> None:
+    pieces = [line.format(text).encode() for text, line in lines]
+    assert decode(pieces) == decode([b"".join(pieces)])
+
+
+def test_an_event_that_comes_alone_is_within_the_limit_too() -> None:
+    piece = b"data: " + b"x" * 92 + b"\n\n"  # 99 bytes are kept of its line
+    assert len(SSEDecoder(limit=99).feed(piece)) == 1
+    with pytest.raises(EventTooLarge):
+        SSEDecoder(limit=98).feed(piece)
+    decoder = SSEDecoder(limit=98)
+    with pytest.raises(EventTooLarge):
+        decoder.feed(piece[:-1])
