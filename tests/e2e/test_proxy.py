@@ -116,7 +116,7 @@ def test_choices_usage_and_logprobs(stock: Server, client: httpx.Client) -> None
 
 def test_tool_choices(stock: Server, client: httpx.Client) -> None:
     named = {"type": "function", "function": {"name": "bash"}}
-    with running(Settings(stock.url)) as url:
+    with running(Settings(stock.url, constrain="off")) as url:  # the scripts break what a grammar would hold
         for choice, text, status in (
             ("required", CALL, 200),
             ("required", "no", 502),
