@@ -87,10 +87,7 @@ def test_the_requests_own_form_of_the_answer_stays(pair: Pair) -> None:
 
 
 def test_tools_that_no_grammar_can_be_made_of(pair: Pair) -> None:
-    deep: Any = {}
-    for _ in range(300):
-        deep = {"type": "array", "items": deep}
-    for parameters in ({"type": "array"}, {"properties": {"a": {"type": "strin"}}}, {"properties": {"a": deep}}):
+    for parameters in ({"type": "array"}, {"properties": {"a": {"type": "strin"}}}):
         tools = [{"type": "function", "function": {"name": "bash", "parameters": parameters}}]
         answer = pair.ask(CALL, tools=tools, tool_choice="required")
         assert answer.status_code == 400 and answer.json()["error"]["param"] == "tools", answer.text
