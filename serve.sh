@@ -44,12 +44,19 @@ END
 say() { echo "[serve] $*"; }
 die() { echo "[serve] error: $*" >&2; exit 2; }
 
+no_model() {
+  command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU &&
+    say "there is a GPU here: ./serve.sh LiquidAI/LFM2.5-2.6B serves a real model. Without a model:"
+  say "no model was named: serving the tiny scripted one on the CPU (--help says more)"
+}
+
 tiny() { # script of serve/, its arguments…
   local script="$1" kind=serve venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
   shift
   [ "$script" = demo.py ] && kind=demo
   # What is wrong is said before anything is installed. (Without a Python, setup_venv.sh says what is missing.)
   if command -v python3 >/dev/null; then python3 "$HERE/serve/serve_options.py" "$kind" "$@" || exit 2; fi
+  [ "$kind" = demo ] || no_model
   "$HERE/serve/setup_venv.sh" "$venv" || exit 2
   # Exec: signals reach the script, which stops the server it started.
   LFM2_FIXED_SERVE_VENV="$venv" PYTHONPATH="$HERE${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 \
@@ -107,11 +114,6 @@ case "${1:-}" in
     shift
     tiny demo.py "$@"
     ;;
-  "" | -*)
-    command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU &&
-      say "there is a GPU here: ./serve.sh LiquidAI/LFM2.5-2.6B serves a real model. Without a model:"
-    say "no model was named: serving the tiny scripted one on the CPU (--help says more)"
-    tiny rig.py "$@"
-    ;;
+  "" | -*) tiny rig.py "$@" ;;
   *) serve "$@" ;;
 esac

@@ -9,7 +9,7 @@ tokenizers, which come with vLLM; CPU only.  Without ``--tokenizer`` a byte-leve
 project's own files and on words made up from a seed: the same on every machine.
 
 ``--schemas`` tries the grammar on tools (one ``{"name": …, "parameters": …}`` a line; by default those of
-``tests/grammar/tools.jsonl``): how many valid calls it accepts, how many invalid ones in silence, what was relaxed,
+``tests/data/tools.jsonl``): how many valid calls it accepts, how many invalid ones in silence, what was relaxed,
 and how long building takes.  Needs ``jsonschema``.
 """
 
@@ -224,11 +224,12 @@ def optional_arguments(bench: Bench, count: int) -> tuple[float, float]:
 
 def schemas(path: Path | None, tries: int = 60) -> None:
     """Print what the grammar accepts of calls of the tools in ``path``, and how long it took to build."""
-    from lfm2_fixed.grammar import tag as tags
+    from lfm2_fixed.grammar import relaxed as reports
     from lfm2_fixed.grammar import work
-    from tests.grammar import sampling, support
+    from tests.support import DATA, sampling
+    from tests.support import tags as writing
 
-    path = path or Path(__file__).resolve().parent.parent / "tests" / "grammar" / "tools.jsonl"
+    path = path or DATA / "tools.jsonl"
     known = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     reported: list[str] = []
     handler = logging.Handler()
@@ -243,24 +244,24 @@ def schemas(path: Path | None, tries: int = 60) -> None:
         tools = [{"type": "function", "function": one}]
         work.forget()
         _build.cache_clear()
-        tags._reported.clear()
+        reports.forget()
         before = len(reported)
         begun = time.process_time()
-        tag = structural_tag(tools, "required", token_ids=support.IDS)
+        tag = structural_tag(tools, "required", token_ids=writing.IDS)
         times.append(time.process_time() - begun)
         relaxed = len(reported) > before
         counts["relaxed"] += relaxed
-        grammar = support.compiled(tag)
+        grammar = writing.compiled(tag)
         validator = sampling.validator(schema)
         chance = random.Random(name)
-        writer = support.Writer(chance)
+        writer = writing.Writer(chance)
         for _ in range(tries):
             arguments = sampling.sample(schema, chance, schema)
             for value in [arguments, *(sampling.damaged(arguments, chance) for _ in range(3))]:
                 valid = validator.is_valid(value)
                 if not isinstance(value, dict) or (valid and value is not arguments):
                     continue  # damaged and valid all the same: mostly by what validators leave out, formats
-                accepted = support.accepts(grammar, f"{START}[{writer.call(name, value)}]{END}")
+                accepted = writing.accepts(grammar, f"{START}[{writer.call(name, value)}]{END}")
                 counts["valid" if valid else "invalid"] += 1
                 counts["accepted"] += valid and accepted
                 counts["silent"] += accepted and not valid and not relaxed

@@ -5,7 +5,7 @@
 Hill climbing from random starts over fragments that have to do with markers, quotes, brackets and
 names: a text is a head, a few fragments again and again, and a tail, in some cutting.  Two things
 are looked for: many steps a character, and growth (more steps a character in a longer text).
-What it finds belongs into ``tests/test_linear.py``.
+What it finds belongs into ``tests/support/hostile.py``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import random
 import sys
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import Progress
 
 if TYPE_CHECKING:
-    from steps import Case  # type: ignore[import-not-found,unused-ignore]
+    from tests.support.steps import Case
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 HEADS = {
@@ -70,7 +69,7 @@ class Candidate:
 
 
 def _case(*fields: Any) -> Case:
-    from steps import Case
+    from tests.support.steps import Case
 
     return Case(*fields)
 
@@ -106,7 +105,7 @@ def score(one: Candidate, size: int, limit: float) -> tuple[float, float]:
 
     Texts over ``limit`` characters a unit are not worth it.
     """
-    from steps import count_steps, cut, growth
+    from tests.support.steps import count_steps, cut, growth
 
     case = one.case()
     if not case.unit or len(case.unit) > limit:
@@ -141,7 +140,6 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="other starts (default 0)")
     parser.add_argument("--patience", type=int, default=40, help="failed attempts before a new start (default 40)")
     options = parser.parse_args(argv)
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
     rng = random.Random(options.seed)
     console = Console()
     worst: dict[tuple[str, int], tuple[float, float, Candidate]] = {}

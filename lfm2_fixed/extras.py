@@ -6,9 +6,10 @@ from __future__ import annotations
 def install(extra: str) -> str:
     """The command that brings what ``extra`` (a name of ``[project.optional-dependencies]``) needs.
 
-    The package is installed from a checkout: no index has it yet.
+    The package is installed from a checkout or from where one is cloned: no index has it yet.
     """
-    return f"in a checkout of lfm2-fixed: pip install '.[{extra}]'"
+    without = f"pip install 'lfm2-fixed[{extra}] @ git+URL'"
+    return f"in a checkout of lfm2-fixed: pip install '.[{extra}]'; without one: {without}"
 
 
 def missing(error: ImportError, extra: str) -> str:

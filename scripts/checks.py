@@ -9,10 +9,11 @@ servers.  Every vLLM and every Python: scripts/matrix.
   --list         the stages
   --help
 
-It installs what it needs, once: .venv-test (the test tools, 250 MB), .venv-serve (the CPU build of vLLM with torch,
-2 GB), .llama (220 MB), and the sources of two vLLM wheels in ~/.cache/lfm2-fixed (100 MB; the wheels, 300 MB each,
-are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums; the exit status is 1 if anything
-failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see ./serve.sh --help).
+It installs what it needs, once: .venv-test (the test tools, 270 MB), .venv-serve (the CPU build of vLLM with torch,
+2 GB), .llama (320 MB), and the sources of two vLLM wheels and the Rust front end of a third in ~/.cache/lfm2-fixed
+(160 MB; the wheels, 300 MB each, are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums;
+the exit status is 1 if anything failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see
+./serve.sh --help).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ import sys
 from pathlib import Path
 
 from stages import Run, Stage
+from vllm_range import ROOT, supported
 
-ROOT = Path(__file__).resolve().parent.parent
-OLDEST, NEWEST = "0.26.0", "0.33.0"
+OLDEST, NEWEST = supported()
 SERVE_VENV = Path(os.environ.get("LFM2_FIXED_SERVE_VENV") or ROOT / ".venv-serve")
 TEST_PYTHON = str(ROOT / ".venv-test" / "bin" / "python")
 SERVE_PYTHON = str(SERVE_VENV / "bin" / "python")
@@ -39,6 +40,17 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lfm2-fixed"
 
 
+def serving_layer(version: str) -> Stage:
+    """The plugin in the serving layer of one vLLM."""
+    return Stage(
+        f"serving layer of vLLM {version}",
+        [[SERVE_PYTHON, "-m", "pytest", "-q", "tests/plugin"]],
+        needs=("CPU build of vLLM", f"sources of vLLM {version}"),
+        pytest=True,
+        environment={"PYTHONPATH": str(cache() / f"vllm-{version}")},
+    )
+
+
 def stages(quick: bool) -> list[Stage]:
     """The stages, in the order in which they begin if they can."""
     pytest = ["-m", "pytest", "-q"]
@@ -46,6 +58,13 @@ def stages(quick: bool) -> list[Stage]:
     preparation = [
         Stage("test tools", [["scripts/test-venv"]], cores=0),
         Stage("CPU build of vLLM", [["scripts/serve-venv", str(SERVE_VENV)]], cores=0),
+        Stage(
+            "Rust front end of vLLM",
+            [[SERVE_PYTHON, "-c", "import rig; print(rig.rust_front_end())"]],
+            needs=("CPU build of vLLM",),
+            cores=0,
+            environment={"PYTHONPATH": "serve"},
+        ),
         Stage("llama.cpp", [["tests/llama/setup.sh", ".llama"]], cores=0),
         *(
             Stage(f"sources of vLLM {version}", [["scripts/vllm-sources", version]], cores=0)
@@ -61,7 +80,7 @@ def stages(quick: bool) -> list[Stage]:
         "tests without an engine",
         [[TEST_PYTHON, *pytest, *both_cores, "tests", "--ignore=tests/grammar", "--ignore=tests/llama"]],
         needs=("test tools",),
-        cores=2,
+        # Two workers count as one: it is the longest, and fills what the servers' starts and the venvs leave of both.
         pytest=True,
         environment={"HYPOTHESIS_PROFILE": "quick"} if quick else {},
     )
@@ -69,25 +88,16 @@ def stages(quick: bool) -> list[Stage]:
         Stage(
             "real vLLM servers",
             [[SERVE_PYTHON, *pytest, "--confcutdir=tests/e2e", "tests/e2e"]],
-            needs=("CPU build of vLLM",),
+            needs=("CPU build of vLLM", "Rust front end of vLLM"),
             pytest=True,
         ),
         Stage(
-            "the grammar, against xgrammar",
+            "the grammar, against xgrammar and llama.cpp",
             [[SERVE_PYTHON, *pytest, "tests/grammar"]],
-            needs=("CPU build of vLLM",),
+            needs=("CPU build of vLLM", "llama.cpp"),
             pytest=True,
         ),
-        *(
-            Stage(
-                f"serving layer of vLLM {version}",
-                [[SERVE_PYTHON, *pytest, "tests/serving"]],
-                needs=("CPU build of vLLM", f"sources of vLLM {version}"),
-                pytest=True,
-                environment={"PYTHONPATH": str(cache() / f"vllm-{version}")},
-            )
-            for version in (OLDEST, NEWEST)
-        ),
+        *map(serving_layer, (OLDEST, NEWEST)),
         Stage(
             "real llama.cpp servers",
             [[TEST_PYTHON, *pytest, "tests/llama"]],
@@ -130,6 +140,8 @@ def main() -> int:
     names = [stage.name for stage in every]
     if unknown := [name for name in options.only if name not in names]:
         parser.error(f"there is no stage “{unknown[0]}”: ./test.sh --list names them")
+    # The tests start some hundred processes, and each would compile again all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     run = Run(
         chosen(every, options.only) if options.only else every,
         logs=ROOT / ".test-logs",

@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 import partial_json_parser  # type: ignore[import-untyped]  # noqa: E402
 from fuzz_long_texts import TOOLS, Case, kinds  # noqa: E402
-from oracle import read as read_by_python  # noqa: E402
 
 from lfm2_fixed import ArgumentsDelta, CallEnd, CallStart, Content, PythonicStream, parse  # noqa: E402
+from tests.support.oracle import read as read_by_python  # noqa: E402
 
 S, E = "<|tool_call_start|>", "<|tool_call_end|>"
 PARAMETERS = {

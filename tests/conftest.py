@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support import ROOT
 
 try:
     from hypothesis import HealthCheck, Phase, settings
@@ -27,7 +28,7 @@ if settings is not None:
             HealthCheck.large_base_example,
         ],
     }
-    _KEPT = Path(__file__).resolve().parent.parent / ".hypothesis" / "fuzz"
+    _KEPT = ROOT / ".hypothesis" / "fuzz"
     settings.register_profile("ci", max_examples=3000, derandomize=True, **_COMMON)
     settings.register_profile("quick", max_examples=200, derandomize=True, **_COMMON)
     settings.register_profile("mutate", max_examples=120, derandomize=True, **_COMMON)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
+from tests.support.cases import CASES
+
 CONTRACT = (ROOT / "docs" / "contract.md").read_text(encoding="utf-8")
 CLAUSE = re.compile(r"\*\*(\d+(?:\.\d+)+)\b")
 CITED = re.compile(r"\bcontract (\d+(?:\.\d+)*)")
@@ -35,8 +35,7 @@ def test_every_clause_has_an_example() -> None:
 
 def test_every_example_is_a_case() -> None:
     """Ids in the contract name rows of the case file."""
-    lines = (ROOT / "tests" / "cases.jsonl").read_text(encoding="utf-8").split("\n")
-    ids = {json.loads(line)["id"] for line in lines if line}
+    ids = {case["id"] for case in CASES}
     named = set(CASE.findall(CONTRACT))
     assert len(named) > 80 and named <= ids, named - ids
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
+
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 

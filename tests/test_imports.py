@@ -1,4 +1,4 @@
-"""The packages import downwards only, and the core nothing but the standard library."""
+"""The packages import downwards only, and the core and the grammar nothing but the standard library."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def faults(path: Path, source: str) -> list[str]:
             else:
                 wrong = FLOORS[theirs] >= FLOORS[mine]
         else:
-            wrong = mine in ("core", "__init__") and top not in sys.stdlib_module_names
+            wrong = mine in ("core", "grammar", "__init__") and top not in sys.stdlib_module_names
         if wrong:
             found.append(f"{path}: {name}")
     return found

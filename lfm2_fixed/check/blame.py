@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 from ..core.dialects import DIALECTS
 from ..gate.schemas import Tools
 from ..gate.validate import Code, Issue
+from ..wire.text import StrEnum
 from ..wire.turn import CALLS_PROMISED, Call, Turn
 from .compare import Difference, around
 from .model import bare_calls
 from .replay import Reading
 
 
-class Fault(str, Enum):
+class Fault(StrEnum):
     """Where calls were broken, in the order in which they pass through."""
 
     MODEL = "model or template"
     SERVER = "server's parser"
     TRANSPORT = "transport"
     CLIENT = "client's reassembly"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)

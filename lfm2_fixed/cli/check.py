@@ -32,7 +32,7 @@ CLEAN, CORRUPTED, UNUSABLE = 0, 1, 2
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
 
 
-@click.command()
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("capture", type=_FILE, required=False)
 @click.option(
     "--tools",
@@ -75,7 +75,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("."),
     metavar="DIR",
-    help="With --live: where to keep both captures (default: here).",
+    help="With --live: where to keep both captures and, with --dialect, the model's own text (default: here).",
 )
 @click.option(
     "--random",
@@ -110,6 +110,12 @@ def check(
     CAPTURE is what `curl -N` wrote (- for standard input); with --live none is needed.  The stream is
     put together, checked against the tools' schemas and compared with whatever else is given; then it is
     read, cut at every byte offset, as clients that people write would read it.
+
+    \b
+    Examples:
+      lfm2-fixed check capture.sse --tools request.json --whole whole.json
+      lfm2-fixed check --live http://127.0.0.1:8000/v1 --tools request.json
+      lfm2-fixed check --live URL --tools request.json --dialect lfm2
 
     Exit status: 0 clean, 1 corrupted, 2 unusable input.
     """
@@ -299,6 +305,8 @@ def _live(
     kept = [(directory / f"{stamp}.sse", answers.stream)]
     if answers.whole is not None:
         kept.append((directory / f"{stamp}.json", answers.whole))
+        if logprobs and (text := model_text(answers.whole)) is not None:
+            kept.append((directory / f"{stamp}.txt", text.encode()))  # for `lfm2-fixed parse`
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for path, content in kept:

@@ -37,6 +37,12 @@ class Unusable(click.ClickException):
     "writes <think> itself (open); it stays in the text (keep).",
 )
 @click.option(
+    "--constrain",
+    type=click.Choice(["auto", "off"]),
+    default="auto",
+    help="parse: send a grammar with requests that force, limit or restrict calls, where the server takes one.",
+)
+@click.option(
     "--gate",
     is_flag=True,
     help="Report calls that do not fit the request's tools instead of delivering them.",
@@ -93,6 +99,12 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
     Everything else passes through as it is.  0 turns a limit off.
 
     Clients use http://HOST:PORT/v1 as their base URL.  /health says whether the server behind is well.
+
+    \b
+    Examples:
+      lfm2-fixed proxy --upstream http://127.0.0.1:8099
+      lfm2-fixed proxy --upstream http://127.0.0.1:8099 --port 8000 --gate
+      lfm2-fixed proxy --upstream http://127.0.0.1:8099 --dialect llama4
     """
     try:
         from ..proxy import Settings, serve

@@ -17,6 +17,7 @@ import enum
 import re
 
 from .cursor import Reader, is_name
+from .elements import Elements
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
 from .slips import quoted_name, slipped
@@ -57,6 +58,7 @@ def closing_verdict(block: Block, *, python: bool, strict: bool, raw_newline: bo
 def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     """The literal's first quote."""
     source = block.source
+    block.walk_closes = None
     speculate = after >= block.speculate_from
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
@@ -73,16 +75,30 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
         read = yield from pass_expression(source, after_string=quote)
         if read and (yield from _GoesOn(block, strict=False, speculate=True, raw_newline=False).after_value()):
             return Verdict.JOIN if read is STRINGS else Verdict.MALFORMED
-        block.speculate_from = max(failed, source.offset)
+        block.speculate_from = failed = max(failed, source.offset)
+    source.rewind(after)
+    if (yield from source.skip(comments=False)) == ",":
+        goes_on = _GoesOn(block, strict=True, speculate=False, raw_newline=raw_newline, walk=True)
+        if (yield from goes_on.after_value()):
+            return Verdict.CLOSE
+        block.speculate_from = max(failed, goes_on.ahead.reached)
     return Verdict.TEXT
 
 
 def _later(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     """A quote that is not the literal's first."""
     source = block.source
-    char = source.now()
+    char = source.now() or (yield from source.skip(comments=False))
     if not char or char in ",:)]}":
-        if (yield from _GoesOn(block, strict=True, speculate=False, raw_newline=raw_newline).after_value()):
+        walked = after < block.walked_to
+        if walked and char == "," and block.walk_closes is not None:
+            closes = block.walk_closes  # what is behind this one was passed on the way: the list ends as it does
+        else:
+            goes_on = _GoesOn(block, strict=True, speculate=False, raw_newline=raw_newline, walk=not walked)
+            closes = yield from goes_on.after_value()
+            if not walked:
+                block.walked_to, block.walk_closes = goes_on.ahead.reached, closes if char == "," else None
+        if closes:
             return Verdict.CLOSE
     elif not block.tools or not (char.isalnum() or char == "_"):
         return Verdict.TEXT  # most quotes in a text: a letter, a bracket or a point follows
@@ -117,24 +133,26 @@ def closes_at_once(block: Block, frame: Frame, end: int) -> bool:
 
 
 _ELEMENTS_AHEAD = 2
-"""How many elements behind a comma must be literals, for a later quote to close an element of a list.  More
-would find more code, but it is a bound on the work for each quote in a text."""
+"""How many elements behind a comma must be literals, for a later quote to close an element of a list, where no more
+can be known: the next one has lines in it, or a walk to the list's end came by here already (L7)."""
 
 
 class _GoesOn:
     """Whether *the list goes on* at the cursor, behind a value (contract 4.7.4, 4.7.5).  Moves the cursor.
 
     ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
-    no literals.
+    no literals.  ``walk`` (strictly): so is going to the list's end, or that of a call whose tool is not declared.
     """
 
-    def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool) -> None:
+    def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool, walk: bool = False) -> None:
         self.block = block
         self.source = block.source
         self.strict = strict
         self.comments = speculate
         self.raw_newline = raw_newline
         self.elements = speculate and not raw_newline
+        self.walk = walk
+        self.ahead = Elements(self.source)
         self.behind_string = -1  # the element begins with a string, which was passed up to here and is no key
 
     def after_value(self) -> Reader[bool]:
@@ -151,9 +169,12 @@ class _GoesOn:
                 source.pos += 1
                 char = yield from source.skip(self.comments)
                 if char != frame.closer:
-                    if self.strict:
-                        return (yield from self._strict_element(frame, char))
-                    return (yield from self._element(frame, char))
+                    if not self.strict:
+                        return (yield from self._element(frame, char))
+                    goes_on = yield from self._strict_element(frame, char)
+                    if goes_on is not None:
+                        return goes_on
+                    char = frame.closer
             if char != frame.closer:
                 return False
             if frame.kind == CALL:
@@ -229,11 +250,12 @@ class _GoesOn:
         yield from source.name()
         return (yield from source.skip(self.comments)) == ":"
 
-    def _strict_element(self, frame: Frame, char: str) -> Reader[bool]:
-        """The same, but behind the literal, too, the bracket must go on: text has commas before quotes as well.
+    def _strict_element(self, frame: Frame, char: str) -> Reader[bool | None]:
+        """The same, but the bracket must go on to its end: text has commas before quotes as well.
 
-        Behind a newline in the literal the element must be on the same line, as the templates write containers:
-        documents have one entry a line.
+        None: the cursor is at the bracket's closer, and what is behind that decides.  Behind a newline in the
+        literal the element must be on the same line, as the templates write containers: documents have one entry
+        a line.
         """
         source = self.source
         if frame.kind == CALL:
@@ -245,32 +267,58 @@ class _GoesOn:
         elif self.raw_newline and source.newline:
             return False
         if frame.kind in (DICT, OBJECT):
-            if char not in QUOTES or not (yield from self._literal(char)):
+            if char not in QUOTES or not (yield from self.ahead.literal(char)):
                 return False
             return (yield from source.skip(self.comments)) == ":"
-        for _ in range(_ELEMENTS_AHEAD):
-            if char in CLOSERS:
+        ahead = 0
+        while True:
+            if self.walk:
+                after = yield from self.ahead.element(frame.closer, char)
+                if not after:
+                    return self.ahead.open_string and ahead >= _ELEMENTS_AHEAD
+            elif char in CLOSERS:
                 return True
-            if not (yield from self._literal(char)):
+            elif (yield from self.ahead.literal(char)):
+                after = yield from source.skip(self.comments)
+            else:
                 return False
-            char = yield from source.skip(self.comments)
-            if char != ",":
-                return char == frame.closer
+            if after != ",":
+                return None if after == frame.closer else False
             source.pos += 1
+            ahead += 1
             char = yield from source.skip(self.comments)
             if char == frame.closer:
+                return None
+            if not self.walk and ahead == _ELEMENTS_AHEAD:
                 return True
-        return True
 
-    def _literal(self, char: str) -> Reader[bool]:
-        """Pass a string or a scalar.  False: there is none, or it does not end."""
+    def _undeclared(self, frame: Frame) -> Reader[bool]:
+        """Behind ``name=`` in a call whose tool is not declared: whether values follow, up to where calls end.
+
+        Code is full of ``f('x', name=value)``; what is behind it tells it from the end of a call.
+        """
         source = self.source
-        if not (yield from opens_literal(source, char)):
-            return False
-        if (yield from source.peek()) in QUOTES:
-            return (yield from pass_string(source, words=True))
-        yield from source.name()
-        return True
+        while True:
+            char = yield from source.skip(self.comments)
+            if not self.walk:
+                return (yield from opens_literal(source, char))
+            char = yield from self.ahead.element(frame.closer, char)
+            if not char:
+                return self.ahead.open_string
+            if char == ",":
+                source.pos += 1
+                char = yield from source.skip(self.comments)
+                if char != frame.closer:
+                    if (yield from source.ahead(2)) == "**":
+                        return True
+                    if not is_name((yield from source.name())) or (yield from source.skip(self.comments)) != "=":
+                        return False
+                    source.pos += 1
+                    continue
+            if char != frame.closer:
+                return False
+            source.pos += 1
+            return (yield from self._after_call())
 
     def _argument(self, frame: Frame, char: str) -> Reader[bool | None]:
         """Whether ``name=`` or ``**`` is next.  None: neither, nothing is passed: maybe an argument without a name."""
@@ -290,7 +338,7 @@ class _GoesOn:
             if self.block.parameters:
                 return name in self.block.parameters
             source.pos += 1  # no tool says which names there are: code is full of ``name=name``
-            return (yield from opens_literal(source, (yield from source.skip(self.comments))))
+            return (yield from self._undeclared(frame))
         source.rewind(start)
         return None
 

@@ -22,10 +22,11 @@ from .cursor import Source
 from .dialects import Dialect
 from .input import SLICE, Input
 from .openings import BareOpening, Opening, block_opens
-from .sentinels import QUOTES, Markup, Sentinels, markup, sentinels
+from .sentinels import MARKER_QUOTES, Markup, Sentinels, markup, sentinels
 from .state import Block
+from .tokens import TEXT_BLANKS
 from .tools import Declared, Tools
-from .writer import BLANKS, Writer
+from .writer import Writer
 
 Take = Callable[[str], bool]
 """Reads text in which no sentinel begins, and stays in its state.  False: the state's ``read`` must do it."""
@@ -141,7 +142,7 @@ class _Text:
         if text:
             self.out.text(text)
             self._last = text
-            if self._first and text.strip(BLANKS):
+            if self._first and text.strip(TEXT_BLANKS):
                 self._first = False
 
     def _drop(self, token: str) -> None:
@@ -150,7 +151,7 @@ class _Text:
         self._unended = False
         if self._markers.shown and not ends_block:
             self._emit(token)
-        elif self._last[-1:] in QUOTES:
+        elif self._last[-1:] in MARKER_QUOTES:
             self._last = ""  # a quote before this sentinel stands not beside the next one
 
     def _find_bare(self, text: str, start: int, stop: int) -> int:
@@ -279,7 +280,7 @@ class _Echo:
     def __init__(self, text: _Text, block: str, end: str) -> None:
         self._text = text
         self._pieces: list[str] = []
-        self._parts = ["", block.strip(BLANKS), "", end]  # "" stands for blanks
+        self._parts = ["", block.strip(TEXT_BLANKS), "", end]  # "" stands for blanks
         self._matched = 0  # of the first part
         self._used = 0  # of the last piece
 
@@ -300,7 +301,7 @@ class _Echo:
         while self._parts:
             part = self._parts[0]
             if not part:
-                at += len(piece) - at - len(piece[at:].lstrip(BLANKS))
+                at += len(piece) - at - len(piece[at:].lstrip(TEXT_BLANKS))
             else:
                 length = min(len(part) - self._matched, len(piece) - at)
                 if not piece.startswith(part[self._matched : self._matched + length], at):
@@ -316,5 +317,6 @@ class _Echo:
 
 
 _State = Union[_Text, _InBlock, _Echo]
-_BLANK = frozenset(" \t\r\n")
-_VISIBLE = re.compile(rf"[^{BLANKS}]")
+_BLANK = frozenset(TEXT_BLANKS)
+"""Before a list without markers (contract 6.7).  A set, in which the beginning of the text is none."""
+_VISIBLE = re.compile(rf"[^{TEXT_BLANKS}]")

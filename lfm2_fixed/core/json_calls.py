@@ -19,9 +19,9 @@ from typing import Any
 from .cursor import Reader
 from .state import OBJECT, Block, EndOfBlock, Frame, Malformed
 from .strings import read_string, take_string
-from .tokens import MAX_DEPTH, MAX_DIGITS, PLAIN_BODY, QUOTES
+from .tokens import DOUBLE, MAX_DEPTH, MAX_DIGITS, PLAIN_BODY, QUOTES
 from .tools import NameBeginning
-from .values import DOUBLE, match_entries, read_dict, read_value
+from .values import match_entries, read_dict, read_value
 from .writer import Writer
 
 _ARGUMENTS = frozenset(f'"{key}"' for key in ("arguments", "parameters", "args", "params", "kwargs", "input"))

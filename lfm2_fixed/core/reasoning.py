@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .sentinels import markup
-from .tokens import BLANKS
+from .tokens import TEXT_BLANKS
 
 OPEN, CLOSE = "<think>", "</think>"
 """The tags of LFM2.5, Qwen 3, DeepSeek R1, OLMo 3 and the models made after them."""
@@ -84,7 +84,7 @@ class ReasoningSplitter:
 
     def _read_start(self, text: str, *, final: bool) -> str:
         """Find out how the turn begins; returns the text to go on with."""
-        body = text.lstrip(BLANKS)
+        body = text.lstrip(TEXT_BLANKS)
         if len(body) < len(text):
             self._blanks.append(text[: len(text) - len(body)])
         if body.startswith(OPEN):
@@ -122,7 +122,7 @@ class ReasoningSplitter:
     def _said(self, said: str) -> str:
         """``said``, the next piece of it, less the blanks that may stand beside a tag."""
         if self._trim and not self._begun:
-            said = said.lstrip(BLANKS)
+            said = said.lstrip(TEXT_BLANKS)
             self._begun = bool(said)
         return said
 
@@ -131,8 +131,8 @@ class ReasoningSplitter:
         if not self._trim:
             return thought
         if not self._begun:
-            thought = thought.lstrip(BLANKS)
-        body = thought.rstrip(BLANKS)
+            thought = thought.lstrip(TEXT_BLANKS)
+        body = thought.rstrip(TEXT_BLANKS)
         if body:
             text = "".join(self._blanks) + body
             self._blanks.clear()

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 _SENTINEL = re.compile("<[^<>]+>")
 
-QUOTES = frozenset("\"'`")
+MARKER_QUOTES = frozenset("\"'`")
 """Around a marker, the same on both sides, these make it text."""
 
 
@@ -74,7 +74,7 @@ class Markup:
 
         None: what follows it must arrive first (``final``: nothing will).
         """
-        if before not in QUOTES or token[0] not in self.markers:
+        if before not in MARKER_QUOTES or token[0] not in self.markers:
             return False
         after = token.string[token.end() : token.end() + 1]
         return after == before if after or final else None

@@ -78,6 +78,8 @@ class Block:
         self.python_end = -1
         self.open_quote = ""  # the delimiter of the string being read
         self.python_only = python_only  # strings close by Python's rule alone
+        self.walked_to = 0  # a later quote was looked ahead from, up to here, element by element
+        self.walk_closes: bool | None = None  # what that showed for the open literal; None: it was for another
         self.speculate_from = 0  # no look-ahead of unbounded length before this offset
 
     def beginning_of_declared(self) -> Callable[[str], bool]:

@@ -84,7 +84,10 @@ class PythonicStream:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A complete call.  ``arguments``: one valid JSON object, as text."""
+    """A complete call.  ``arguments``: one valid JSON object, as text.
+
+    Less than ``wire.turn.Call``, which the core does not know: a model's text has no ids and no half calls.
+    """
 
     name: str
     arguments: str

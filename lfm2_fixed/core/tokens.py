@@ -12,6 +12,8 @@ import keyword
 
 BLANKS = " \t\f\r\n"
 """What may stand between two tokens.  Python has no vertical tab here, and neither have we."""
+TEXT_BLANKS = BLANKS + "\v"
+"""What is left out beside a block or a thought (contract 6.9).  That is prose, where a vertical tab is blank, too."""
 NEWLINES = "\r\n"
 """Python ends a line at each of these, and at both together."""
 
@@ -35,12 +37,11 @@ PLAIN_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 # ---- strings (contract 4.1) ----
 
-QUOTES = ("'", '"')
+SINGLE, DOUBLE = QUOTES = ("'", '"')
 PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
 """Prefixes of literals that have a value, in lower case."""
 NO_TEXT_PREFIXES = frozenset(["b", "br", "rb", "t", "tr", "rt"])
 """Prefixes of Python's literals that are no text: bytes, and templates (3.14).  They have no JSON form."""
-LONGEST_PREFIX = 2
 
 SIMPLE_ESCAPES = {
     "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",

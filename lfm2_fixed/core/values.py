@@ -21,7 +21,7 @@ from .literals import opens_string
 from .numbers import number_json, read_number, take_number, take_numbers
 from .state import BRACE, DICT, LIST, PAREN, Block, EndOfBlock, Frame, Malformed
 from .strings import read_string, take_string
-from .tokens import CLOSERS, CONSTANTS, DIGITS, MAX_DEPTH, PLAIN_BODY, QUOTES, SAME_NUMBER, SIGNS
+from .tokens import CLOSERS, CONSTANTS, DIGITS, DOUBLE, MAX_DEPTH, PLAIN_BODY, QUOTES, SAME_NUMBER, SIGNS, SINGLE
 
 STRING, SCALAR, CONTAINER = "string", "scalar", "container"
 
@@ -181,9 +181,6 @@ def _close(block: Block, kind: str) -> tuple[str, str]:
 
 
 # ---- taken at once ----
-
-
-SINGLE, DOUBLE = QUOTES
 
 
 def scalar_pattern(closer: str, goes_on: str) -> str:

@@ -16,9 +16,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .events import ArgumentsDelta, CallAborted, CallEnd, CallStart, Content, Event
-
-BLANKS = " \t\r\n\f\v"
-"""What is left out where segments begin and end."""
+from .tokens import TEXT_BLANKS
 
 
 class Writer:
@@ -50,11 +48,11 @@ class Writer:
     def text(self, text: str) -> None:
         """More text of the current segment."""
         if self._fresh:
-            text = text.lstrip(BLANKS)
+            text = text.lstrip(TEXT_BLANKS)
         if not text:
             return
-        if self._blanks or text[-1] in BLANKS:
-            body = text.rstrip(BLANKS)
+        if self._blanks or text[-1] in TEXT_BLANKS:
+            body = text.rstrip(TEXT_BLANKS)
             if not body:
                 self._blanks.append(text)
                 return
@@ -78,7 +76,7 @@ class Writer:
     def segment(self, text: str) -> None:
         """A whole segment of its own."""
         self.part()
-        self.text(text.rstrip(BLANKS))
+        self.text(text.rstrip(TEXT_BLANKS))
         self.part()
 
     def finish(self) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _INSTALL = (
     "Checking tool calls against their schemas needs the package jsonschema: "
-    f"pip install jsonschema (or, {install('tools')})."
+    f"pip install jsonschema ({install('tools')})."
 )
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from ..wire.strict_json import read
-from ..wire.text import printable, shortened
+from ..wire.text import StrEnum, printable, shortened
 from ..wire.turn import CALLS_PROMISED, Call, Turn, dumped, plain, text_of
 from .schemas import Tools, compiled_tools
 from .violations import type_name
 
 
-class Code(str, Enum):
+class Code(StrEnum):
     """What can be wrong with a turn."""
 
     ARGUMENTS_NOT_JSON = "ARGUMENTS_NOT_JSON"
@@ -31,9 +30,6 @@ class Code(str, Enum):
     INCOMPLETE = "INCOMPLETE"
     DUPLICATE_CALL_ID = "DUPLICATE_CALL_ID"
     MALFORMED_STREAM = "MALFORMED_STREAM"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True)

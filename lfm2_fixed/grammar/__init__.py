@@ -1,5 +1,11 @@
-"""Grammars that hold a model to its own call format and to the tools' schemas."""
+"""Grammars that hold a model to its own call format and to the tools' schemas.
 
-from .tag import Function, SchemaError, functions, structural_tag
+Text and plain data, made without xgrammar or torch.
+"""
 
-__all__ = ["Function", "SchemaError", "functions", "structural_tag"]
+from .answer import gbnf
+from .asked import Function, functions
+from .schema import SchemaError
+from .tag import after_thought, structural_tag
+
+__all__ = ["Function", "SchemaError", "after_thought", "functions", "gbnf", "structural_tag"]

@@ -24,8 +24,6 @@ _LONGEST_LOW = 64
 """A longer ``minLength`` holds as this: it has no counter, and each character of it is a state."""
 _NO_LIMIT = 2**31
 """A limit from here on is none: no answer is so long, and xgrammar's counter ends here."""
-_BOTH_QUOTES = 2
-"""Strings with more broad states are written in double quotes only."""
 _BROAD = 1000
 """A state that takes more different characters than this has an expensive token mask."""
 
@@ -148,7 +146,7 @@ def write(text: Text, here: Here) -> list[str]:
     if counter is None:
         return string(rules, dfa)
     found: list[str] = []
-    for quote in _quotes(dfa):
+    for quote in _quotes(rules, dfa):
         inner = quoted(rules, dfa, quote, closed=False)
         name, new = rules.reserve(("counted", inner, counter))
         if new:
@@ -161,6 +159,8 @@ def limited(work: Work, base: Dfa, low: int, high: int | None) -> Dfa:
     """The strings of ``base`` of ``low`` to ``high`` characters."""
     if low == 0 and high is None:
         return base
+    if len(base.edges) == 1 and base.edges[0]:  # any characters of one set: counting them is all there is to do
+        return automata.of_length(work, base.edges[0][0][0], low, high)
     return work.once(
         ("length", base, low, high),
         lambda inner: automata.both(inner, base, automata.of_length(inner, ALL, low, high)),
@@ -242,12 +242,12 @@ def _goes_on(dfa: Dfa, state: int, begun: str, guard: str) -> bool:
 
 def string(rules: Rules, dfa: Dfa) -> list[str]:
     """String literals whose value ``dfa`` accepts, in both quotes where that is cheap."""
-    return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(dfa)]
+    return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(rules, dfa)]
 
 
-def _quotes(dfa: Dfa) -> str:
+def _quotes(rules: Rules, dfa: Dfa) -> str:
     broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
-    return "\"'" if broad <= _BOTH_QUOTES else '"'
+    return "\"'" if broad <= rules.notation.both_quotes else '"'
 
 
 def _escapes(rules: Rules, label: CharSet, guarded: str) -> list[str]:

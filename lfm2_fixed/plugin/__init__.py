@@ -11,7 +11,7 @@ The modules here, from vLLM inwards:
     request, messages,       what both say to vLLM: what a request asks for, deltas, the tokens of a
     vocabulary, constrained  tokenizer, the grammar of a request
     patches                  what is patched in vLLM, why, and since when it need not be
-    compat                   the one place that imports from vLLM, and knows that its versions differ
+    compat                   what they use of vLLM; the one place that knows that its versions differ
     versions, log            what is said to the user
 """
 

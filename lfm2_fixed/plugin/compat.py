@@ -1,4 +1,4 @@
-"""The one place that imports from vLLM, and that knows that its versions differ (0.26.0 and newer).
+"""All that the parsers use of vLLM, in the one place that knows that its versions differ (0.26.0 and newer).
 
 Importing this module imports vLLM's base classes of parsers.  What differs between versions is found by
 looking for the feature, never by comparing version numbers.  A name that moves is changed here and nowhere else.

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from ..core.dialects import DIALECTS
-from ..core.reasoning import CLOSE, OPEN
 from .compat import (
     LIMITS_CALLS,
     ResponsesRequest,
@@ -35,16 +33,21 @@ def structural_tag_model(dialect: str, sentinels: tuple[tuple[str, int], ...], *
     def build(
         tools: list[Any], builtin_tools: list[Any], tool_choice: str, reasoning: bool, token_suffix: str = ""
     ) -> Any:
+        import xgrammar.structural_tag
+
         from .. import grammar  # when it is wanted only: it is not small
 
-        return grammar.structural_tag(
+        formats: Any = xgrammar.structural_tag
+        tag = grammar.structural_tag(
             tools,
             tool_choice,
             dialect=dialect,
             token_ids=dict(sentinels),
             parallel=not single,
             reasoning=reasoning,
+            counters="max_chars" in formats.AnyTextFormat.model_fields,
         )
+        return None if tag is None else formats.StructuralTag.model_validate(tag)
 
     structural_tag_registry.register_vllm_structural_tag(name)(build)
     return name
@@ -73,21 +76,10 @@ def structural_tag(
         tag = _registered_tag(single_call_model, request, tool_choice=request.tool_choice, **options)
     if thought_before is not None and request.tool_choice not in ("auto", None):
         # With ``auto`` the grammar lets any text through, and so a thought.
-        tag.format = after_thought(tag.format, DIALECTS[thought_before].start)
+        from ..grammar import after_thought
+
+        tag = type(tag).model_validate(after_thought(tag.model_dump(), thought_before))
     return tag
-
-
-def after_thought(constrained: Any, marker: str) -> Any:
-    """The format of an answer that is ``constrained``, or a thought and then ``constrained``.
-
-    In the thought there is no ``marker``: a call that must keep to a grammar is written where there is one.
-    """
-    import xgrammar.structural_tag
-
-    formats: Any = xgrammar.structural_tag
-    excluding = {"excludes": [marker]} if "excludes" in formats.AnyTextFormat.model_fields else {}
-    thought = formats.TagFormat(begin=OPEN, content=formats.AnyTextFormat(**excluding), end=CLOSE)
-    return formats.SequenceFormat(elements=[formats.OptionalFormat(content=thought), constrained])
 
 
 def show_sentinels(request: Any, single_call_model: str | None) -> None:

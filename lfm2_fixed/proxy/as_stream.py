@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.stream import ToolCall
+from ..wire.turn import Call
 from .chat import CHUNK_HEAD, Choice, read_choices
 from .request import Request
 from .verify import Verifier, is_whole
@@ -21,7 +21,7 @@ def check_reply(reply: dict[str, Any], request: Request) -> int:
             functions.append(legacy)
         for function in functions:
             verifier.start(str(function.get("name")))
-            verifier.complete(ToolCall(str(function.get("name")), str(function.get("arguments"))))
+            verifier.complete(Call(str(function.get("name")), str(function.get("arguments"))))
             total += 1
         verifier.finish(choice.reason)
     return total

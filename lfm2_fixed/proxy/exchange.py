@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
@@ -70,9 +71,11 @@ class Exchange:
         self._send = send
         self._settings = settings
         self._received = anyio.Event()
-        # Heartbeats are written beside the answer: what is sent must be sent in order.
-        self._sending = anyio.Lock(fast_acquire=True)
-        self._last = anyio.current_time()  # when something was sent
+        # Heartbeats are written beside the answer, and what is sent must be sent in order.  Not anyio's lock, which
+        # costs as much as the rest of a write: hardly ever has anyone to wait.
+        self._sending = False
+        self._sent: anyio.Event | None = None  # what those who wait wait for
+        self._last = time.monotonic()  # when something was sent
         if not self.has_body:
             self._received.set()
 
@@ -183,8 +186,7 @@ class Exchange:
         """Send the status and the headers."""
         self.status = status
         self._received.set()  # what is left of the body is of no interest now
-        async with self._sending:
-            await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._in_order({"type": "http.response.start", "status": status, "headers": headers})
 
     async def start_stream(self) -> None:
         """Begin a stream of events of our own, if a heartbeat has not begun it."""
@@ -197,15 +199,26 @@ class Exchange:
     async def write(self, data: bytes) -> None:
         """Send a piece of the body; waits while the client is slow."""
         self.sent += len(data)
-        async with self._sending:
-            await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        self._last = anyio.current_time()
+        await self._in_order({"type": "http.response.body", "body": data, "more_body": True})
+        self._last = time.monotonic()
 
     async def end(self) -> None:
         """The body is complete."""
-        async with self._sending:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._in_order({"type": "http.response.body", "body": b"", "more_body": False})
         self.complete = True
+
+    async def _in_order(self, message: Message) -> None:
+        while self._sending:
+            self._sent = self._sent or anyio.Event()
+            await self._sent.wait()
+        self._sending = True
+        try:
+            await self._send(message)
+        finally:
+            self._sending = False
+            if self._sent is not None:
+                self._sent.set()
+                self._sent = None
 
     async def answer_json(self, status: int, value: object, headers: Headers | None = None) -> None:
         """A whole answer."""
@@ -230,14 +243,14 @@ class Exchange:
         pause = self._settings.heartbeat
         if not pause:
             return await work()
-        self._last = anyio.current_time()
+        self._last = time.monotonic()
 
         async def beat(_: object) -> None:
             while self.streaming or not self.started:
-                wait = self._last + pause - anyio.current_time()
+                wait = self._last + pause - time.monotonic()
                 if wait > 0:
                     await anyio.sleep(wait)
-                elif self._sending.locked():
+                elif self._sending:
                     await anyio.sleep(pause)  # the client is slow, not we
                 else:
                     await self.start_stream()

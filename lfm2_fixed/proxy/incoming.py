@@ -79,11 +79,15 @@ class Incoming:
     async def events(self) -> AsyncIterator[list[SSEvent]]:
         """The body's events, those that come together in one list.  The last may lack its blank line."""
         decoder = SSEDecoder(comments=True, limit=LIMIT_OF_AN_EVENT)
-        async for piece in self.pieces():
-            try:
+        try:
+            if self._begin:
+                begin = bytes(self._begin)
+                self._begin.clear()
+                yield decoder.feed(begin)
+            async for piece in self._pieces:
                 yield decoder.feed(piece)
-            except EventTooLarge as large:
-                raise ProxyError(502, f"The upstream sent {large}.", kind="upstream_error") from None
+        except EventTooLarge as large:
+            raise ProxyError(502, f"The upstream sent {large}.", kind="upstream_error") from None
         unfinished = decoder.finish()
         if unfinished is not None:
             yield [unfinished]

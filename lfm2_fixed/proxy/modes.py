@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,6 +14,7 @@ from anyio import to_thread
 from ..wire.sse import DONE, NotAChunk, SSEvent, encode_comment, encode_event, read_chunk
 from . import as_stream
 from .browsers import Origins
+from .constrain import REFUSALS, Constraints
 from .errors import ProxyError, UpstreamError, bad_chunk
 from .exchange import Exchange
 from .incoming import Incoming, error_in
@@ -34,6 +35,7 @@ class Modes:
         self._settings = settings
         self._upstream = upstream
         self._origins = origins
+        self._constraints = Constraints(settings)
 
     async def answer(self, exchange: Exchange, request: Request, kind: Kind, raw: bytes) -> None:
         """Answer in the mode that suits the upstream's kind.  ``raw``: the request as the client sent it."""
@@ -62,8 +64,25 @@ class Modes:
 
     # ---- parse: the model's own text, read here
 
+    @asynccontextmanager
+    async def _ask_raw(self, exchange: Exchange, request: Request, kind: Kind) -> AsyncIterator[httpx.Response]:
+        """The response with the model's own text, constrained where the request asks for it and the upstream can."""
+        constraint: dict[str, Any] = {}
+        if self._constraints.wanted(request, kind):  # off the event loop: hostile tools may take 0.2 s
+            constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+        if constraint:
+            async with self._ask(exchange, raw_text_request(request, kind, constraint)) as response:
+                if response.status_code not in REFUSALS:
+                    yield response
+                    return
+                said = (await Incoming(response, self._upstream).body()).decode("utf-8", "replace")
+        async with self._ask(exchange, raw_text_request(request, kind, {})) as response:
+            if constraint and response.is_success:
+                self._constraints.refused(constraint, kind, said)
+            yield response
+
     async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask(exchange, raw_text_request(request, kind)) as response:
+        async with self._ask_raw(exchange, request, kind) as response:
             if not response.is_success:
                 await self._refused(exchange, response)
                 return
@@ -85,7 +104,10 @@ class Modes:
         await exchange.start_stream()
         done = False
         async for events in incoming.events():
-            step = await self._judged(request, partial(_translate, events, translator))
+            if request.gate is None:
+                step = _translate(events, translator)
+            else:
+                step = await self._judged(request, partial(_translate, events, translator))
             if step.data:
                 await exchange.write(step.data)
             if step.error is not None:
@@ -100,13 +122,10 @@ class Modes:
         await exchange.end()
 
     async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask(exchange, raw_text_request(request, kind)) as response:
-            incoming = Incoming(response, self._upstream)
-            body = await incoming.body()
-        if not incoming.success:
-            await _pass_whole(exchange, incoming, body)
+        answer = await self._whole(exchange, self._ask_raw(exchange, request, kind))
+        if answer is None:
             return
-        reply = incoming.reply_in(body)
+        reply = answer.reply
         calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
         exchange.note += f" calls={calls}"
         await exchange.answer_json(200, reply, exchange.inherited)
@@ -114,20 +133,17 @@ class Modes:
     # ---- buffer: the server's own reading, asked for in one piece
 
     async def _buffer_whole(self, exchange: Exchange, request: Request, raw: bytes) -> None:
-        async with self._ask(exchange, raw) as response:
-            incoming = Incoming(response, self._upstream)
-            body = await incoming.body()
-        if not incoming.success:
-            await _pass_whole(exchange, incoming, body)
+        answer = await self._whole(exchange, self._ask(exchange, raw))
+        if answer is None:
             return
-        reply = incoming.reply_in(body)
+        reply = answer.reply
         changed = await self._read_again(request, reply)
         calls = await self._judged(request, lambda: as_stream.check_reply(reply, request))
         exchange.note += f" calls={calls}"
         if changed:
             await exchange.answer_json(200, reply, exchange.inherited)
         else:
-            await _pass_whole(exchange, incoming, body)
+            await _pass_whole(exchange, answer.incoming, answer.body)
 
     async def _buffer_stream(self, exchange: Exchange, request: Request) -> None:
         async with self._ask(exchange, whole_reply_request(request)) as response:
@@ -151,6 +167,16 @@ class Modes:
         return True
 
     # ---- both
+
+    async def _whole(self, exchange: Exchange, asking: AbstractAsyncContextManager[httpx.Response]) -> _Whole | None:
+        """The answer to a request that is not streamed.  None: a refusal, which the client has got as it is."""
+        async with asking as response:
+            incoming = Incoming(response, self._upstream)
+            body = await incoming.body()
+        if incoming.success:
+            return _Whole(incoming, body, incoming.reply_in(body))
+        await _pass_whole(exchange, incoming, body)
+        return None
 
     async def _judged(self, request: Request, work: Callable[[], Result]) -> Result:
         """Do work in which calls may be validated, which takes as long as the schemas make it: off the event loop."""
@@ -187,6 +213,14 @@ async def _pass_whole(exchange: Exchange, incoming: Incoming, body: bytes) -> No
     await exchange.end()
 
 
+class _Whole(NamedTuple):
+    """An answer in one piece, as it came and as it reads."""
+
+    incoming: Incoming
+    body: bytes
+    reply: dict[str, Any]
+
+
 class _Step(NamedTuple):
     """``data``: the bytes to send.  ``done``: ``[DONE]`` came.  ``error``: what ends the stream, after the data."""
 
@@ -204,8 +238,12 @@ def _translate(events: Iterable[SSEvent], translator: ChunkTranslator) -> _Step:
             elif event.done:
                 out += map(encode_event, translator.finish())
                 return _Step(b"".join(out), done=True)
+            elif event.intact and not event.name and (known := translator.again(event.data)) is not None:
+                out.append(known)
             else:
-                out += map(encode_event, translator.translate(read_chunk(event)))
+                chunk = read_chunk(event)
+                out += map(encode_event, translator.translate(chunk))
+                translator.learn(event.data, chunk)
     except ProxyError as error:
         return _Step(b"".join(out), error=error)
     except (NotAChunk, RecursionError):

@@ -10,8 +10,9 @@ from ..core.dialects import DIALECTS
 from ..core.events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from ..core.reasoning import ReasoningSplitter
 from ..core.sentinels import PlainText, markup
-from ..core.stream import ToolCall
 from ..wire.deltas import as_dict, gather
+from ..wire.turn import Call
+from .alike import Alike
 from .chat import CHUNK_HEAD, empty, read_choices
 from .errors import ProxyError, UpstreamError
 from .request import Request, bare_call, new_machine
@@ -131,7 +132,7 @@ class ChoiceReader:
             self._name = event.name
             self._arguments.clear()
         elif isinstance(event, CallEnd):
-            self._verifier.complete(ToolCall(self._name, "".join(self._arguments)))
+            self._verifier.complete(Call(self._name, "".join(self._arguments)))
             self.completed += 1
 
     def _look_for_bare_call(self) -> None:
@@ -160,6 +161,7 @@ class ChunkTranslator:
         self._readers: dict[int, ChoiceReader] = {}
         self._last: dict[str, Any] = {}  # a chunk of the upstream's, for the head of those of our own
         self._late: list[dict[str, Any]] = []  # usage that came before the end of the choices
+        self._alike = Alike()
 
     @property
     def complete(self) -> bool:
@@ -170,6 +172,22 @@ class ChunkTranslator:
     def calls(self) -> int:
         """Calls completed so far."""
         return sum(reader.completed for reader in self._readers.values())
+
+    def again(self, data: str) -> bytes | None:
+        """The event to send for a chunk that is like one before but for its text, which may be none (empty).
+
+        None: it is another, which :meth:`translate` reads.
+        """
+        text = self._alike.text(data)
+        reader = self._readers.get(self._alike.index)
+        if text is None or reader is None or reader.ended:
+            return None
+        delta = reader.feed(text) if text else {}
+        return self._alike.event(delta) if delta else b""
+
+    def learn(self, data: str, chunk: dict[str, Any]) -> None:
+        """``chunk``, which was read from ``data``, has been translated: others may be like it."""
+        self._alike.learn(data, chunk)
 
     def translate(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
         """What to send for an upstream chunk: often nothing, seldom more than one.

@@ -100,17 +100,24 @@ def _schemas(tools: Sequence[Any]) -> SchemaTools:
         raise ProxyError(400, str(error), kind="invalid_request_error", param="tools") from None
 
 
-def raw_text_request(request: Request, kind: Kind) -> bytes:
+def raw_text_request(request: Request, kind: Kind, constraint: Mapping[str, Any]) -> bytes:
     """The body that makes an upstream of this kind answer with the model's own text.
 
-    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.
+    With ``tool_choice`` ``"none"`` the tools stay in the prompt while nothing is parsed or forced.  ``constraint``: the
+    fields that hold the model to the request (``constrain.py``).
     """
-    body = {**request.body, "tool_choice": "none"}
+    body = {**request.body, "tool_choice": "none", **constraint}
     # A server that has not said what it is gets both: neither of the two minds the other's field.
     if kind.name == "llama.cpp" or not kind.certain:
         body["reasoning_format"] = "none"
     if kind.name == "vllm" or not kind.certain:
         body["skip_special_tokens"] = False  # the sentinels are special tokens
+    if kind.rust and not request.choice.none:
+        # vLLM 0.32's Rust front end leaves the tools out of the prompt under "none" (0.33's does not); what the chat
+        # template is given by name it gets from both, and only once.  A client's own come last: they are its wish.
+        own = body.get("chat_template_kwargs")
+        if own is None or isinstance(own, dict):  # anything else is the upstream's to refuse
+            body["chat_template_kwargs"] = {"tools": request.tools, **(own or {})}
     return _encoded(body)
 
 

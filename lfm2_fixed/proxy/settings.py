@@ -22,6 +22,8 @@ class Settings:
     """In ``parse``: send arguments as they come, or each call whole when it is complete."""
     reasoning: Reasoning = "split"
     """In ``parse``: ``<think>`` becomes ``reasoning_content``; ``open``: a reply begins there; ``keep``: it stays."""
+    constrain: Literal["auto", "off"] = "auto"
+    """In ``parse``: hold the upstream's model to what a request asks of its calls, by a grammar where it takes one."""
     gate: bool = False
     """Hold calls back until they pass validation against the request's tools."""
     heartbeat: float = 10.0

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import cast
 from urllib.parse import SplitResult, quote, urlsplit
 
 import anyio
@@ -40,12 +41,14 @@ class Kind:
     """What the upstream is: ``name`` is ``llama.cpp``, ``vllm`` or ``unknown``; ``mode`` what suits it.
 
     ``certain``: False while the upstream has not said it: a gateway may have answered in its place.
+    ``rust``: a vLLM whose HTTP server is the one written in Rust.
     """
 
     name: str
     version: str
     mode: Mode
     certain: bool = True
+    rust: bool = False
 
 
 UNKNOWN = Kind("unknown", "", "buffer")
@@ -150,8 +153,12 @@ class Upstream:
         ``decoded``: without its content encoding, for what is read here.
         """
         try:
-            async for piece in response.aiter_bytes() if decoded else response.aiter_raw():
-                yield piece
+            if decoded and "content-encoding" in response.headers:
+                async for piece in response.aiter_bytes():
+                    yield piece
+            else:  # not by aiter_raw(), which passes each piece through two generators more
+                async for piece in cast(AsyncIterator[bytes], response.stream):
+                    yield piece
         except httpx.TransportError as error:
             raise self._failure(error, begun=True) from error
         except httpx.DecodingError:
@@ -237,7 +244,7 @@ class Upstream:
         certain = status in (200, 404)
         status, _, version = await self._get("/version", authorization)
         if status == 200 and isinstance(version.get("version"), str):
-            return Kind("vllm", str(version["version"]), "parse")
+            return Kind("vllm", str(version["version"]), "parse", rust="rust_frontend_version" in version)
         return UNKNOWN if certain and status in (200, 404) else UNCERTAIN
 
     async def _get(self, path: str, authorization: Headers) -> tuple[int, str, dict[str, object]]:
@@ -277,9 +284,8 @@ def describe(kind: Kind) -> str:
     """A kind in words."""
     if not kind.certain:
         return "not known yet (it will be asked again)"
-    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": f"vLLM {kind.version}"}.get(
-        kind.name, "a server of unknown kind"
-    ).strip()
+    vllm = f"vLLM {kind.version}" + (" (Rust front end)" if kind.rust else "")
+    return {"llama.cpp": f"llama.cpp {kind.version}", "vllm": vllm}.get(kind.name, "a server of unknown kind").strip()
 
 
 def _checked(url: str) -> SplitResult:

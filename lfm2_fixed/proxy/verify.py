@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..core.stream import ToolCall
-from ..wire.turn import CALLS_PROMISED, ENDED_WELL
+from ..wire.turn import CALLS_PROMISED, ENDED_WELL, Call
 from .errors import ProxyError
 from .request import Request
 
@@ -50,7 +49,7 @@ class Verifier:
             raise _broken("parallel_tool_calls", "The model wrote more than one call; parallel_tool_calls is false.")
         self._started += 1
 
-    def complete(self, call: ToolCall) -> None:
+    def complete(self, call: Call) -> None:
         """A call is complete."""
         index = self._completed
         self._completed += 1
@@ -58,7 +57,7 @@ class Verifier:
             return
         from ..gate.validate import validate  # here: it needs jsonschema, which only the gate does
 
-        issues = validate([{"name": call.name, "arguments": call.arguments}], self._request.gate)
+        issues = validate([call], self._request.gate)
         if issues:
             found = "; ".join(str(replace(issue, call=index)) for issue in issues)
             raise _refused(f"The model's calls do not fit the request's tools: {found}.", str(issues[0].code))

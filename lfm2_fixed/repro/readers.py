@@ -21,11 +21,17 @@ from .turns import TOOLS, Payload
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a client has in the end: calls (name, arguments as text), content, or an error."""
+    """What a client has in the end: calls (name, arguments as text), content, or an error.
+
+    The calls are pairs, no ``wire.turn.Call``: outcomes of several cuttings are compared, and ids differ every time.
+
+    ``void``: why this says nothing about a parser, such as a model that wrote something else than it was asked to.
+    """
 
     calls: tuple[tuple[str, str], ...] = ()
     content: str = ""
     error: str = ""
+    void: str = ""
 
     def matches(self, payload: Payload) -> bool:
         """Whether this is what the payload says.
@@ -35,6 +41,8 @@ class Outcome:
         """
         if self.error or self.content.split() != payload.content.split():
             return False
+        if payload.fits:
+            return payload.fits.holds(self.calls)
         wanted = [(name, json.dumps(arguments)) for name, arguments in payload.calls]
         return [(name, _canonical(arguments)) for name, arguments in self.calls] == wanted
 

@@ -25,8 +25,13 @@ _LEGEND = {
 
 
 def right(payload: Payload, outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether every way of reading gave what the payload says."""
-    return all(outcome.matches(payload) for outcome in outcomes.values())
+    """Whether every way of reading gave what the payload says, or has nothing to say."""
+    return all(outcome.void or outcome.matches(payload) for outcome in outcomes.values())
+
+
+def void(outcomes: Mapping[str, Outcome]) -> str:
+    """Why the readings of a payload say nothing; empty where they do."""
+    return next((outcome.void for outcome in outcomes.values() if outcome.void), "")
 
 
 def all_right(payloads: Sequence[Payload], outcomes: Outcomes) -> bool:
@@ -41,14 +46,19 @@ def print_report(
     console.print(_table(payloads, parsers))
     ways = {way for outcomes in parsers.values() for one in outcomes.values() for way in one}
     legend = [words for way, words in _LEGEND.items() if way in ways]
+    voids = {reason: None for outcomes in parsers.values() for one in outcomes.values() if (reason := void(one))}
+    legend += [f"-: {reason}" for reason in voids]
     console.print(Text("; ".join(["ok: every call and all text exact, NO: not", *legend]), "dim"), soft_wrap=True)
     if details:
         for line in _details(payloads, parsers):
             console.print(Text(line), soft_wrap=True)
     for name, outcomes in parsers.items():
-        count = sum(right(payload, outcomes[payload.id]) for payload in payloads)
-        style = "bold green" if count == len(payloads) else "bold red"
-        console.print(Text(f"{name}: {count} of {len(payloads)} payloads right in every way", style))
+        judged = [payload for payload in payloads if not void(outcomes[payload.id])]
+        count = sum(right(payload, outcomes[payload.id]) for payload in judged)
+        style = "bold green" if count == len(judged) else "bold red"
+        left = len(payloads) - len(judged)
+        not_judged = f"; {left} not judged (-)" if left else ""
+        console.print(Text(f"{name}: {count} of {len(judged)} payloads right in every way{not_judged}", style))
 
 
 def _table(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> Table:
@@ -63,6 +73,8 @@ def _table(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> Tabl
             cell = Text()
             for way, outcome in outcomes[payload.id].items():
                 mark, style = ("ok", "green") if outcome.matches(payload) else ("NO", "bold red")
+                if outcome.void:
+                    mark, style = "-", "dim"
                 cell.append(mark.ljust(max(3, len(_SHORT.get(way, way))) + 1), style)
             cells.append(cell)
         table.add_row(payload.id, *cells)
@@ -77,12 +89,13 @@ def _details(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> It
         yield f"{payload.id}: {payload.about}"
         yield f"  text      {_line(payload.text)}"
         calls = [(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in payload.calls]
-        yield f"  expected  {_show(Outcome(tuple(calls), payload.content))}"
+        expected = payload.fits.words if payload.fits else _show(Outcome(tuple(calls), payload.content))
+        yield f"  expected  {expected}"
         for name, outcomes in parsers.items():
             # Ways with the same result share a line.
             ways: dict[Outcome, list[str]] = {}
             for way, outcome in outcomes[payload.id].items():
-                if not outcome.matches(payload):
+                if not outcome.void and not outcome.matches(payload):
                     ways.setdefault(outcome, []).append(way)
             for outcome, names in ways.items():
                 yield f"  {name}, {', '.join(names)}"
@@ -100,6 +113,6 @@ def _show(outcome: Outcome) -> str:
 
 
 def _line(text: str) -> str:
-    """On one line, and not too long for a terminal."""
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    """On one line, and not too long for a terminal.  A line break is a sign of its own: a model may write ``\\n``."""
+    text = "".join(char if char.isprintable() else "⏎" if char == "\n" else repr(char)[1:-1] for char in text)
     return text if len(text) <= 400 else f"{text[:300]} … ({len(text)} characters)"

@@ -1,11 +1,13 @@
 """Payloads through a running server: directly, and by way of the proxy in each mode.
 
-Used by ``lfm2-fixed repro --llama-url``.
+Used by ``lfm2-fixed repro --url``.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -15,10 +17,12 @@ import httpx
 from ..proxy.background import running
 from ..proxy.settings import Settings
 from ..wire.sse import NotAChunk, SSEDecoder, read_chunk
-from .readers import Outcome
+from .readers import EngineFree, Outcome
 from .turns import TOOLS, Payload
 
 Prompt = Callable[[Payload], str]
+
+DISOBEYED = "the model wrote something else than it was asked to, which says nothing about a parser"
 
 
 def instruction(payload: Payload) -> str:
@@ -44,8 +48,9 @@ def server_readings(
     """What a client receives: by way (``direct``, ``buffer``, ``ours: parse``), payload id, ``stream`` or ``whole``.
 
     ``url``: the server's base URL.  ``prompt``: the user message for a payload.  ``calls_only``: a model's
-    words beside the calls do not count.  ``say`` is told of progress.  Raises httpx.TransportError where the
-    server cannot be reached, ValueError for a bad URL.
+    words beside the calls do not count.  ``say`` is told of progress.  Where the model's own text does not hold
+    the payload's calls, every outcome is void.  Raises httpx.TransportError where the server cannot be reached,
+    ValueError for a bad URL.
     """
     base = url.rstrip("/").removesuffix("/v1")
     headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
@@ -60,26 +65,62 @@ def server_readings(
             "buffer": stack.enter_context(running(Settings(base, mode="buffer"))),
             "ours: parse": stack.enter_context(running(Settings(base, mode="parse"))),
         }
-        for name, front in fronts.items():
-            readings[name] = {}
-            for payload in payloads:
-                say(f"{name}: {payload.id}")
-                request = {
-                    "model": model,
-                    "messages": [{"role": "user", "content": prompt(payload)}],
-                    "tools": TOOLS,
-                    "temperature": 0,
-                    "max_tokens": max_tokens,
-                }
-                outcomes = {
+        readings = {name: {} for name in fronts}
+        for payload in payloads:
+            request = {
+                "model": model,
+                "messages": [{"role": "user", "content": prompt(payload)}],
+                "tools": TOOLS,
+                "temperature": 0,
+                "max_tokens": max_tokens,
+            }
+            say(f"{payload.id} …")
+            if not wrote(_own_text(client, base, request), payload, calls_only=calls_only):
+                for outcomes in readings.values():
+                    outcomes[payload.id] = {way: Outcome(void=DISOBEYED) for way in ("stream", "whole")}
+                continue
+            for name, front in fronts.items():
+                readings[name][payload.id] = {
                     way: _ask(client, front, {**request, "stream": way == "stream"}) for way in ("stream", "whole")
                 }
                 if calls_only:
-                    outcomes = {
-                        way: Outcome(outcome.calls, payload.content, outcome.error) for way, outcome in outcomes.items()
+                    readings[name][payload.id] = {
+                        way: Outcome(outcome.calls, payload.content, outcome.error)
+                        for way, outcome in readings[name][payload.id].items()
                     }
-                readings[name][payload.id] = outcomes
     return readings
+
+
+def _own_text(client: httpx.Client, base: str, request: Mapping[str, Any]) -> str:
+    """What the model writes by itself: the server is told not to read calls.  Empty where it does not answer."""
+    # One field for llama.cpp, one for vLLM: neither minds the other's.
+    raw = {"tool_choice": "none", "reasoning_format": "none", "skip_special_tokens": False}
+    return _ask(client, base, {**request, **raw, "stream": False}).content
+
+
+def wrote(text: str, payload: Payload, *, calls_only: bool = True) -> bool:
+    """Whether this text holds the payload's calls: as CPython reads them, or, where it is no Python, as we do."""
+    ours = EngineFree().whole(Payload(payload.id, text, (), "", dialect=payload.dialect))
+    wanted = [(name, json.dumps(arguments)) for name, arguments in payload.calls]
+    if _python_calls(text) == wanted:
+        return True
+    return Outcome(ours.calls, payload.content if calls_only else ours.content).matches(payload)
+
+
+def _python_calls(text: str) -> list[tuple[str, str]] | None:
+    """The calls of the lists between markers, read by CPython alone; None where they are no literals."""
+    calls = []
+    try:
+        for block in re.findall(r"<\|tool_call_start\|>(.*?)<\|tool_call_end\|>", text, re.S) or [text]:
+            body = ast.parse(block.strip(), mode="eval").body
+            for call in body.elts if isinstance(body, ast.List) else [body]:
+                if not isinstance(call, ast.Call) or call.args:
+                    return None
+                arguments = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+                calls.append((ast.unparse(call.func), json.dumps(arguments)))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    return calls
 
 
 def _model(client: httpx.Client, base: str) -> str:

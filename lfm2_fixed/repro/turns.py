@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,19 @@ Call = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
+class Fitting:
+    """What must be true of the calls (name, arguments as text) where more than one answer is right; in words, too."""
+
+    words: str
+    holds: Callable[[Sequence[tuple[str, str]]], bool]
+
+
+@dataclass(frozen=True)
 class Payload:
-    """One turn.  ``calls``: names and arguments in order; ``about``: what is special about it."""
+    """One turn.  ``calls``: names and arguments in order; ``about``: what is special about it.
+
+    ``fits``: in place of ``calls``.
+    """
 
     id: str
     text: str
@@ -20,6 +32,7 @@ class Payload:
     about: str
     content: str = ""
     dialect: str = "lfm2"
+    fits: Fitting | None = None
 
 
 def _tool(name: str, **parameters: str) -> dict[str, Any]:

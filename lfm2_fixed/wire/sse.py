@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _LINE_END = re.compile(rb"[\r\n]")
 _BOM = b"\xef\xbb\xbf"
@@ -33,8 +32,7 @@ class NotAChunk(ValueError):
     """An event's data is no JSON object; the message says why, without quoting it."""
 
 
-@dataclass(frozen=True)
-class SSEvent:
+class SSEvent(NamedTuple):
     """One event.  ``start`` and ``end``: the bytes of the stream it was made from, as offsets.
 
     ``name`` is empty where the stream names none.  ``intact``: False if its data is not UTF-8; ``data`` then has
@@ -84,6 +82,8 @@ class SSEDecoder:
         """Take the next bytes, any number of them; the events that they complete.  Raises EventTooLarge."""
         if not piece:
             return []
+        if piece.startswith(b"data: ") and (event := self._alone(piece)) is not None:
+            return [event]
         begin = 1 if self._after_cr and piece[0] == 0x0A else 0
         events: list[SSEvent] = []
         for match in _LINE_END.finditer(piece, begin):
@@ -109,6 +109,25 @@ class SSEDecoder:
         self._offset += len(piece)
         self._check(len(self._line))
         return events
+
+    def _alone(self, piece: bytes) -> SSEvent | None:
+        """The piece as one event, if it is just that and nothing is open: so tokens come, and they are read at once."""
+        end = len(piece) - 2
+        if (
+            piece.find(b"\n") != end
+            or piece[end + 1 :] != b"\n"
+            or b"\r" in piece
+            or self._line
+            or self._data
+            or self._name
+            or (self._limit is not None and end + 1 > self._limit)
+        ):
+            return None
+        start = self._start
+        self._offset += len(piece)
+        self._start = self._offset
+        self._after_cr = False
+        return _event(piece[6:end], "", start, self._offset)
 
     def finish(self) -> SSEvent | None:
         """The event that the end of the stream leaves unfinished.  By the standard it is dropped.
@@ -158,12 +177,29 @@ class SSEDecoder:
             raise EventTooLarge(f"an event of more than {self._limit} bytes")
 
     def _event(self, end: int) -> SSEvent:
-        raw = b"\n".join(self._data)
-        name = self._name.decode("utf-8", "replace")
-        try:
-            return SSEvent(raw.decode("utf-8"), name, self._start, end)
-        except UnicodeDecodeError:
-            return SSEvent(raw.decode("utf-8", "replace"), name, self._start, end, intact=False)
+        return _event(b"\n".join(self._data), self._name.decode("utf-8", "replace"), self._start, end)
+
+
+def _event(raw: bytes, name: str, start: int, end: int) -> SSEvent:
+    try:
+        return SSEvent(raw.decode("utf-8"), name, start, end)
+    except UnicodeDecodeError:
+        return SSEvent(raw.decode("utf-8", "replace"), name, start, end, intact=False)
+
+
+_read = json.JSONDecoder().raw_decode
+
+
+def parse_json(text: str) -> Any:
+    """``json.loads`` without what it does for texts that have blanks around them, where there are none.
+
+    Raises ValueError, RecursionError.
+    """
+    try:
+        value, end = _read(text)
+    except ValueError:  # blanks before it, a byte order mark, or no JSON
+        return json.loads(text)
+    return value if end == len(text) else json.loads(text)
 
 
 def read_chunk(event: SSEvent) -> dict[str, Any]:
@@ -176,7 +212,7 @@ def read_chunk(event: SSEvent) -> dict[str, Any]:
     try:
         if not event.intact:
             raise NotAChunk("the data is not UTF-8")
-        value = json.loads(event.data)
+        value = parse_json(event.data)
     except RecursionError:
         raise NotAChunk("the data is nested too deep") from None
     except NotAChunk:

@@ -8,12 +8,20 @@ lone surrogate has no UTF-8 form, so that the request that carries it cannot be 
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Any
 
 SHOWN = 300
 """Characters of somebody else's text that one message quotes: a sentence or two, not a page."""
 
 _LONE = re.compile("[\ud800-\udfff]")
+
+
+class StrEnum(str, Enum):
+    """Words that are printed as they are: :class:`enum.StrEnum`, which Python has from 3.11 on."""
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 def printable(text: str) -> str:

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "serve")]
+from tests.support import ROOT
 
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
 
-from rig import PLUGIN, Server, ServerError, serve_venv, tail  # noqa: E402
-from serve_processes import how_it_ended  # noqa: E402
+from rig import PLUGIN, Server, ServerError, serve_venv, tail
+from serve_processes import how_it_ended
 
-from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
+from lfm2_fixed.core.dialects import DIALECTS
 
 FAMILIES = ("llama4", "pythonic", "olmo3")
 """The servers that are named like a dialect: its parser and a Llama model."""
 
-KINDS = ("lfm2", "reasoning", "thoughts", *FAMILIES, "stock")
+KINDS = ("lfm2", "reasoning", "thoughts", *FAMILIES, "stock", "rust")
 """The servers, in the order in which they run; each is also the name of the fixture that gives it."""
 
 
@@ -47,6 +45,8 @@ def make_server(kind: str, log: Path) -> Server:
         return Server("lfm2_fixed", flags=flags, log=log)
     if kind in FAMILIES:
         return Server(DIALECTS[kind].parser, architecture="llama", log=log)
+    if kind == "rust":
+        return Server(rust=True, log=log)
     return Server("lfm2", plugin=None, log=log)
 
 
@@ -135,6 +135,12 @@ def olmo3() -> Server:
 def stock() -> Server:
     """LFM2 with vLLM's own parser: a server that knows nothing of this package."""
     return _servers.get("stock")
+
+
+@pytest.fixture
+def rust() -> Server:
+    """LFM2 behind vLLM's front end in Rust, which has no parser for it and loads no plugin."""
+    return _servers.get("rust")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

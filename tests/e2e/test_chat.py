@@ -8,10 +8,10 @@ import openai
 import pytest
 from build_model import long_words
 from rig import Server, chat_body, read_sse
-from turns import END, MARKERS, START, Turn, at_once, both, client, streamed, wanted, whole
 
 from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.turns import TOOLS, Payload
+from tests.support.turns import END, MARKERS, START, Turn, at_once, both, client, streamed, wanted, whole
 
 CALL = '[get_weather(city="Zürich", days=2), write(path="a.json", content="{\\"a\\": [1, 2.5]}\\n")]'
 CALLS = wanted(

@@ -36,6 +36,8 @@ def test_every_payload_is_clean_with_our_parser(lfm2: Server, tmp_path: Path, na
     assert status == 0, said["findings"]
     assert said["calls"] == {"0": [call for call, _ in turn.calls]}
     (capture,) = tmp_path.glob("*.sse")
+    (text,) = tmp_path.glob("*.txt")
+    assert text.read_text().removesuffix("<|im_end|>") == turn.text, "what is saved is a bug report's text"
     assert said["bytes"] == capture.stat().st_size == said["cuttings"]["offsets"]
 
 

@@ -12,50 +12,7 @@ import jsonschema
 import pytest
 from rig import MODEL_NAME, Server
 
-WORDS = {"type": "string", "maxLength": 12}
-TOOLS: dict[str, dict[str, Any]] = {
-    "get_weather": {
-        "type": "object",
-        "properties": {
-            "city": {"type": "string", "minLength": 1, "maxLength": 10},
-            "days": {"type": "integer", "minimum": 1, "maximum": 14},
-            "unit": {"enum": ["celsius", "fahrenheit", None]},
-        },
-        "required": ["city", "days"],
-        "additionalProperties": False,
-    },
-    "book": {
-        "type": "object",
-        "properties": {
-            "guests": {
-                "type": "array",
-                "items": {"$ref": "#/$defs/guest"},
-                "minItems": 1,
-                "maxItems": 2,
-            },
-            "day": {"type": "string", "pattern": r"^20\d\d-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$"},
-            "room type": {"anyOf": [{"const": "any"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 2.5}]},
-        },
-        "required": ["room type", "guests"],
-        "$defs": {
-            "guest": {
-                "type": "object",
-                "properties": {"name": WORDS, "vip": {"type": "boolean"}, "max-age": {"type": "integer"}},
-                "required": ["name"],
-                "additionalProperties": False,
-            }
-        },
-        "additionalProperties": False,
-    },
-    "now": {"type": "object", "properties": {}, "additionalProperties": False},
-}
-MAX_TOKENS = 3000
-
-
-def chat_tools(**more: Any) -> list[dict[str, Any]]:
-    return [
-        {"type": "function", "function": {"name": name, "parameters": schema, **more}} for name, schema in TOOLS.items()
-    ]
+from benchmarks.constrained import MAX_TOKENS, TOOLS, chat_tools
 
 
 @pytest.fixture

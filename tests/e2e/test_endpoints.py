@@ -8,9 +8,9 @@ from typing import Any
 import anthropic
 import pytest
 from rig import MODEL_NAME, Server
-from turns import END, MARKERS, START, client
 
 from lfm2_fixed.repro.turns import TOOLS
+from tests.support.turns import END, MARKERS, START, client
 
 RESPONSES_TOOLS: list[dict[str, Any]] = [{"type": "function", **tool["function"]} for tool in TOOLS]
 ANTHROPIC_TOOLS = [{"name": tool["function"]["name"], "input_schema": tool["function"]["parameters"]} for tool in TOOLS]

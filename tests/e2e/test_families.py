@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from rig import Server
-from test_constrained import calls_of, chat
-from turns import both, check_payload, wanted
 
 from lfm2_fixed.repro.families import FAMILIES
 from lfm2_fixed.repro.turns import Payload
+from tests.e2e.test_constrained import calls_of, chat
+from tests.support.turns import both, check_payload, wanted
 
 WEATHER: tuple[str, dict[str, Any]] = ("get_weather", {"city": "San (F)", "days": 2})
 WRITE: tuple[str, dict[str, Any]] = ("write", {"path": "a", "content": '{"k": "]"}\n'})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from rig import Server
-from turns import Turn, at_once, both, check_payload, streamed, wanted, whole
 
 from lfm2_fixed.repro.families import FAMILIES
 from lfm2_fixed.repro.turns import Payload
+from tests.support.turns import Turn, at_once, both, check_payload, streamed, wanted, whole
 
 CALL = '[get_weather(city="San (F)", days=2), write(path="a", content="{\\"k\\": \\"]\\"}")]'
 CALLS = wanted(("get_weather", {"city": "San (F)", "days": 2}), ("write", {"path": "a", "content": '{"k": "]"}'}))

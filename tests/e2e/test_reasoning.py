@@ -6,11 +6,11 @@ import pytest
 from build_model import real_tokenisations
 from rig import Server, serve_venv
 from tokenizers import Tokenizer
-from turns import END, START, both, streamed, wanted, whole
 
 from lfm2_fixed import parse
 from lfm2_fixed.repro.payloads import PAYLOADS
 from lfm2_fixed.repro.turns import TOOLS, Payload
+from tests.support.turns import END, START, both, streamed, wanted, whole
 
 THINKING = "<think>I should call <tool>.\nOr not: [f(x='1')].</think>"
 REASONING = "I should call <tool>.\nOr not: [f(x='1')]."

@@ -8,9 +8,10 @@ from typing import Any
 import anthropic
 import pytest
 from rig import MODEL_NAME, Server
-from test_constrained import calls_of, chat, token
-from test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
-from turns import END, START, both, client, streamed, wanted, whole
+
+from tests.e2e.test_constrained import calls_of, chat, token
+from tests.e2e.test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
+from tests.support.turns import END, START, both, client, streamed, wanted, whole
 
 CALL = START + "[bash(command='ls')]" + END
 TAGGED = START + "[bash(command='echo \"</think>\" <think>')]" + END
@@ -36,10 +37,12 @@ TURNS: dict[str, tuple[str, str, str, list[tuple[str, dict[str, Any]]]]] = {
         [LS],
     ),
 }
-BY_TURN = pytest.mark.parametrize("name", TURNS)
+SHAPES = pytest.mark.parametrize("name", ["think + call", "text + call", "think + text", "a thought alone"])
+"""What the other two APIs turn into items and blocks of their own: a thought, text and calls, each there and not.
+Where a thought ends is decided before, in the same way for all three."""
 
 
-@BY_TURN
+@pytest.mark.parametrize("name", TURNS)
 def test_chat(thoughts: Server, name: str) -> None:
     text, reasoning, content, calls = TURNS[name]
     turn = both(thoughts, text)
@@ -71,7 +74,7 @@ def test_several_choices(thoughts: Server) -> None:
         assert [turn.calls for turn in turns] == [wanted(*calls)] * 2
 
 
-@BY_TURN
+@SHAPES
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_responses(thoughts: Server, name: str, stream: bool) -> None:
     text, reasoning, content, calls = TURNS[name]
@@ -99,7 +102,7 @@ def test_responses(thoughts: Server, name: str, stream: bool) -> None:
     assert answer.output_text == content
 
 
-@BY_TURN
+@SHAPES
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_messages(thoughts: Server, name: str, stream: bool) -> None:
     text, reasoning, content, calls = TURNS[name]

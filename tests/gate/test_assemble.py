@@ -10,7 +10,9 @@ import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire import (
+
+from lfm2_fixed.gate import Code, Turn, assemble, from_response, validate
+from tests.support.answers import (
     TOOLS,
     Answer,
     chat_chunk,
@@ -21,8 +23,6 @@ from wire import (
     serving,
     sse,
 )
-
-from lfm2_fixed.gate import Code, Turn, assemble, from_response, validate
 
 CALLS = [("write", '{"path": "ä.txt", "content": "a \\"b\\" €"}'), ("move", '{"lat": -1.5}'), ("ping", "{}")]
 KINDS = {"chat": chat_frames, "responses": responses_frames, "messages": messages_frames}

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire import TOOLS
 
 from lfm2_fixed.gate import Call, CallsRefused, Code, Gate, Tools, ToolsError, Turn, compiled_tools, schemas, validate
 from lfm2_fixed.gate import budget as budgets
 from lfm2_fixed.gate.budget import BASE, MOST, OverBudget, budget, left, steps_for
 from lfm2_fixed.gate.patterns import Pattern, found
+from tests.support.answers import TOOLS
 
 
 def tool(parameters: Any, name: str = "f") -> dict[str, Any]:

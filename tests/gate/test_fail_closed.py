@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from wire import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames
 
 from lfm2_fixed.gate import CallsRefused, Code, Gate, Issue, Turn, assemble, from_response, validate
+from tests.support.answers import TOOLS, chat_chunk, chat_frames, chat_whole, messages_frames, responses_frames
 
 MOVE = ("move", '{"lat": 1.5}')
 CALLS = [MOVE, ("ping", "{}")]

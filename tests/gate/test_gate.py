@@ -7,16 +7,15 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from wire import TOOLS, Answer, chat_frames, messages_frames, responses_frames, serving, sse
 
 from lfm2_fixed.gate import CallsRefused, Code, Gate, assemble, from_response
+from tests.support import ROOT
+from tests.support.answers import TOOLS, Answer, chat_frames, messages_frames, responses_frames, serving, sse
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 
 RIGHT = ("move", '{"lat": 1.5, "steps": 3}')

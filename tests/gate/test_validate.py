@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 import pytest
-from wire import TOOLS
 
 from lfm2_fixed.gate import Call, Code, Gate, Tools, ToolsError, Turn, validate
+from tests.support.answers import TOOLS
 
 
 def codes(arguments: Any, name: str = "move", **options: Any) -> list[tuple[str, str]]:

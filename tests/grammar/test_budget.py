@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -13,6 +14,7 @@ from lfm2_fixed.grammar import patterns, regex, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
 from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, TooLarge, Work
+from tests.support.tags import accepts, block, compiled, tag_for, tool
 
 WRITTEN = 60_000
 """Steps for the rules of the largest schema here, over what keywords may take."""
@@ -155,13 +157,18 @@ def test_counts_that_are_too_large_are_loosened_and_the_pattern_stays() -> None:
 
 
 def test_relaxed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    from .support import accepts, compiled, tag_for, tool
-
     properties = {"x": HOSTILE["exponential"], "y": {"type": "integer", "maximum": 3}}
     with caplog.at_level(logging.WARNING, "lfm2_fixed.grammar"):
         grammar = compiled(tag_for([tool({"type": "object", "properties": properties}, "budget")]))
     assert ["pattern" in record.getMessage() for record in caplog.records] == [True]
-    start, end = "<|tool_call_start|>", "<|tool_call_end|>"
-    assert accepts(grammar, f'{start}[budget(x="anything", y=3)]{end}')
-    assert not accepts(grammar, f"{start}[budget(x=1, y=3)]{end}")
-    assert not accepts(grammar, f"{start}[budget(y=4)]{end}")
+    assert accepts(grammar, block('budget(x="anything", y=3)'))
+    assert not accepts(grammar, block("budget(x=1, y=3)"))
+    assert not accepts(grammar, block("budget(y=4)"))
+
+
+def test_size_is_linear_in_the_parameters() -> None:
+    def size(count: int) -> int:
+        properties = {f"p{n}": {"type": "integer"} for n in range(count)}
+        return len(json.dumps(tag_for([tool({"type": "object", "properties": properties})])))
+
+    assert size(200) < 2.5 * size(100)

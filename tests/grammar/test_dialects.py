@@ -11,9 +11,8 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 
 from lfm2_fixed.core.dialects import DIALECTS
 from lfm2_fixed.grammar import structural_tag
-
-from . import support
-from .support import accepts, calls_of, compiled, tag_for, tool
+from tests.support import tags
+from tests.support.tags import accepts, calls_of, compiled, tag_for, tool
 
 TWO = [tool({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}), tool(None, "g")]
 
@@ -38,7 +37,7 @@ def test_bare_lists(dialect: str) -> None:
     assert not accepts(single, "[f(a=1)] [g()]")
 
 
-@pytest.mark.parametrize("token_ids", [support.IDS, None], ids=["a vocabulary with the markers", "text"])
+@pytest.mark.parametrize("token_ids", [tags.IDS, None], ids=["a vocabulary with the markers", "text"])
 def test_a_call_a_line_between_markers_of_text(token_ids: Any) -> None:
     """OLMo 3: nothing around the calls, a newline between them, and markers that are ordinary text."""
 
@@ -72,10 +71,10 @@ def test_a_call_a_line_between_markers_of_text(token_ids: Any) -> None:
 def spelled(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer, however its markers are cut into tokens."""
     by_character = accepts(grammar, text)
-    matcher = support.matcher(grammar)
+    matcher = tags.matcher(grammar)
     whole = [piece for piece in re.split("(</?function_calls>)", text) if piece]
-    tokens = [[support.IDS[one]] if one in support.IDS else support.tokens_of(one) for one in whole]
-    by_marker = all(map(matcher.accept_token, sum(tokens, []))) and matcher.accept_token(support.IDS[support.STOP])
+    tokens = [[tags.IDS[one]] if one in tags.IDS else tags.tokens_of(one) for one in whole]
+    by_marker = all(map(matcher.accept_token, sum(tokens, []))) and matcher.accept_token(tags.IDS[tags.STOP])
     assert by_marker == by_character
     return by_character
 

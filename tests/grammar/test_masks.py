@@ -10,9 +10,8 @@ import pytest
 xgr = pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
 from lfm2_fixed.grammar import charsets, rules  # noqa: E402
-
-from . import support  # noqa: E402
-from .support import END, IDS, START, VOCABULARY, accepts, compiled, tag_for, tool  # noqa: E402
+from tests.support import tags  # noqa: E402
+from tests.support.tags import END, IDS, START, VOCABULARY, accepts, compiled, tag_for, tool  # noqa: E402
 
 SCRIPTS = "한국어 하하 \ud7a3\ud7ff\ue000 Ω中文 かな العربية हिन्दी 😀🇳🇴 \U0010ffff é"
 
@@ -24,12 +23,12 @@ def string_grammar(**limits: Any) -> Any:
 
 def masks_agree(grammar: Any, text: str) -> bool:
     """Whether ``text`` is accepted; fails where mask and matcher differ about one of its tokens."""
-    return masks_agree_on(grammar, support.tokens_of(text))
+    return masks_agree_on(grammar, tags.tokens_of(text))
 
 
 def masks_agree_on(grammar: Any, tokens: list[int]) -> bool:
     """Whether these tokens are a whole answer; fails where mask and matcher differ about one of them."""
-    return taken(grammar, [*tokens, IDS[support.STOP]]) > len(tokens)
+    return taken(grammar, [*tokens, IDS[tags.STOP]]) > len(tokens)
 
 
 def taken(grammar: Any, tokens: list[int]) -> int:
@@ -122,12 +121,12 @@ def test_a_class_takes_its_characters_and_nothing_else() -> None:
         label = charsets.charset([(ends[0], ends[1]), (ends[2], ends[3])])
         written = rules.char_class(label)
         assert written, "surrogates only: choose another seed"
-        grammar = support.compiled_text(f"root ::= {written}")
+        grammar = tags.compiled_text(f"root ::= {written}")
         for code in near:
-            takes = masks_agree_on(grammar, support.bytes_of(chr(code).encode()))
+            takes = masks_agree_on(grammar, tags.bytes_of(chr(code).encode()))
             assert takes == charsets.contains(label, code), (written, hex(code))
         for ill_formed, _ in ILL_FORMED:
-            assert not masks_agree_on(grammar, support.bytes_of(ill_formed)), (written, ill_formed)
+            assert not masks_agree_on(grammar, tags.bytes_of(ill_formed)), (written, ill_formed)
 
 
 @pytest.mark.parametrize(
@@ -148,19 +147,19 @@ def test_a_class_takes_its_characters_and_nothing_else() -> None:
 def test_a_string_is_utf8(limits: dict[str, Any], before: int) -> None:
     """Wherever one more character fits: a character is taken, and anything else refused at its first wrong byte."""
     grammar = string_grammar(**limits)
-    start = support.tokens_of(f'{START}[f(x="' + (SCRIPTS * 20)[:before])
-    end = support.tokens_of(f'")]{END}')
+    start = tags.tokens_of(f'{START}[f(x="' + (SCRIPTS * 20)[:before])
+    end = tags.tokens_of(f'")]{END}')
     for c in BORDERS:
-        assert masks_agree_on(grammar, [*start, *support.bytes_of(c.encode()), *end]), hex(ord(c))
+        assert masks_agree_on(grammar, [*start, *tags.bytes_of(c.encode()), *end]), hex(ord(c))
     for ill_formed, wrong in ILL_FORMED:
-        assert taken(grammar, [*start, *support.bytes_of(ill_formed)]) == len(start) + wrong, ill_formed
+        assert taken(grammar, [*start, *tags.bytes_of(ill_formed)]) == len(start) + wrong, ill_formed
 
 
 def test_noise_of_bytes_is_text_within_its_limit() -> None:
     """Whatever bytes the masks allow one after the other decode, to no more characters than ``maxLength``."""
     chance = random.Random(3)
     grammar = string_grammar(maxLength=10)
-    start = support.tokens_of(f'{START}[f(x="')
+    start = tags.tokens_of(f'{START}[f(x="')
     lengths = set()
     for _ in range(60):
         matcher = xgr.GrammarMatcher(grammar)
@@ -169,12 +168,12 @@ def test_noise_of_bytes_is_text_within_its_limit() -> None:
         text = b""
         while True:
             matcher.fill_next_token_bitmask(mask)
-            allowed = [at for at in support.HIGH if int(mask[0][at // 32]) >> (at % 32) & 1]
+            allowed = [at for at in tags.HIGH if int(mask[0][at // 32]) >> (at % 32) & 1]
             if not allowed:
                 break
             token = chance.choice(allowed)
             assert matcher.accept_token(token)
-            text += support.raw(token)
+            text += tags.raw(token)
         assert matcher.accept_token(IDS['"'])
         lengths.add(len(text.decode("utf-8", "strict")))
     assert lengths == {10}

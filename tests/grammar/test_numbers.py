@@ -13,7 +13,9 @@ import pytest
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 jsonschema = pytest.importorskip("jsonschema")
 
-from .support import END, START, accepts, compiled, tag_for, tool  # noqa: E402
+from tests.support.tags import END, START, accepts, compiled, tag_for, tool  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("engines")
 
 Number = int | float
 

@@ -16,8 +16,9 @@ jsonschema = pytest.importorskip("jsonschema")
 
 from lfm2_fixed import parse  # noqa: E402
 from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
+from tests.support import schemas, tags  # noqa: E402
 
-from . import schemas, support  # noqa: E402
+pytestmark = pytest.mark.usefixtures("engines")
 
 # Compiling a grammar takes longer than reading a text: a tenth of the profile's examples.
 relaxed = settings(max_examples=max(settings().max_examples // 10, 50), deadline=None)
@@ -35,13 +36,13 @@ def test_valid_calls_are_accepted_and_read_back(
     schema, values = pair
     listed = data.draw(st.lists(values, min_size=1, max_size=3))
     assert all(valid(schema, arguments) for arguments in listed), "the strategy is wrong"
-    tools = [support.tool(schema), support.tool(None, "g")]
-    writer = support.Writer(chance, quotes='"')
+    tools = [tags.tool(schema), tags.tool(None, "g")]
+    writer = tags.Writer(chance, quotes='"')
     calls = ", ".join([*(writer.call("f", arguments) for arguments in listed), "g()"])
-    text = f"{support.START}[{calls}]{support.END}"
-    grammar = support.compiled(support.tag_for(tools))
-    assert support.accepts(grammar, text)
-    assert support.calls_of(text, tools) == [*(("f", arguments) for arguments in listed), ("g", {})]
+    text = f"{tags.START}[{calls}]{tags.END}"
+    grammar = tags.compiled(tags.tag_for(tools))
+    assert tags.accepts(grammar, text)
+    assert tags.calls_of(text, tools) == [*(("f", arguments) for arguments in listed), ("g", {})]
 
 
 @relaxed
@@ -51,9 +52,9 @@ def test_what_is_not_valid_is_refused(
 ) -> None:
     schema, values = pair
     arguments = schemas.damaged(data.draw(values), chance)
-    text = f"{support.START}[{support.Writer(chance).call('f', arguments)}]{support.END}"
-    grammar = support.compiled(support.tag_for([support.tool(schema)]))
-    accepted = support.accepts(grammar, text)
+    text = f"{tags.START}[{tags.Writer(chance).call('f', arguments)}]{tags.END}"
+    grammar = tags.compiled(tags.tag_for([tags.tool(schema)]))
+    accepted = tags.accepts(grammar, text)
     event(f"valid: {valid(schema, arguments)}, accepted: {accepted}")
     if not valid(schema, arguments):
         assert not accepted
@@ -65,17 +66,17 @@ def test_whatever_is_generated_is_a_valid_call(
     pair: tuple[dict[str, Any], st.SearchStrategy[Any]], dialect: str, seed: int
 ) -> None:
     schema, _ = pair
-    tools = [support.tool(schema), support.tool(None, "g")]
-    grammar = support.compiled(support.tag_for(tools, dialect=dialect))
+    tools = [tags.tool(schema), tags.tool(None, "g")]
+    grammar = tags.compiled(tags.tag_for(tools, dialect=dialect))
     chance = random.Random(seed)
     for _ in range(5):
-        text = support.walk(grammar, chance)
+        text = tags.walk(grammar, chance)
         if text is None:
             event("did not end")
             continue
         if repeats_a_free_name(schema, text):
             continue
-        calls = support.calls_of(text, tools, dialect)
+        calls = tags.calls_of(text, tools, dialect)
         assert calls
         for name, arguments in calls:
             assert name in ("f", "g")

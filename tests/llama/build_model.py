@@ -1,8 +1,8 @@
-"""Write tiny GGUF models that repeat what stood ``LOOK_BACK`` tokens ago; a prompt thus scripts the reply.
+"""Write tiny GGUF models: one repeats what stood ``LOOK_BACK`` tokens ago, and one has random weights.
 
-usage: build_model.py DIR        writes DIR/echo.gguf, with template.jinja as its chat template
+usage: build_model.py DIR        writes DIR/echo.gguf and DIR/noise.gguf, with template.jinja as their chat template
 
-If the last ``LOOK_BACK`` tokens of a prompt are
+With the first a prompt scripts the reply.  If the last ``LOOK_BACK`` tokens of a prompt are
 
     SCRIPT <|im_end|> <|pad|>… <|im_end|> \\n <|im_start|> assistant \\n
 
@@ -10,6 +10,9 @@ the reply is SCRIPT and then ``<|im_end|>``, which ends it.  The weights of the 
 hand: query and key are constant vectors that RoPE rotates by position, the query by ``LOOK_BACK``
 less, so that attention peaks there and nowhere else; the value is the token's code, which the output
 matrix reads.  The copied token wins by a wide margin at any temperature.
+
+What the second says is noise at a temperature of 1, so that whatever is right in it a grammar made.  It has tokens of
+several characters, too, of the kind that reach across the borders of what a grammar tells apart.
 """
 
 from __future__ import annotations
@@ -36,6 +39,15 @@ CONSTANT = CODE  # the dimension that is the same for every token
 COPY = CODE + 64  # where the copied token's code is put
 WIDTH = 640
 ROPE_BASE = 500.0  # low: more high frequencies, a sharper peak
+LOUD = 1.5  # standard deviation of the noise's logits: every token has a chance, and some are likelier
+LONGER = [
+    *['="', "='", '",', '")', '"),', "')", ")]", '"]', '"}', '": ', '{"', '["', ", ", "[{", '\\"', "\\n", "\\u00"],
+    *["True", "False", "None", "null", "true", "10", "99", "0.5", "a b", "<|", "|>", "</", "[f(", "é", "中", "😀"],
+]
+"""Further tokens of the noise."""
+NEVER = -20.0
+"""What the noise's logits of single bytes beyond ASCII are lowered by.  llama.cpp's grammar takes overlong forms of
+UTF-8 (E0 81 81) for the character that they spell, and the server then shows one such as three."""
 
 
 def byte_texts() -> list[str]:
@@ -46,13 +58,14 @@ def byte_texts() -> list[str]:
     return [texts[byte] for byte in range(256)]
 
 
-def write(path: Path, template: str) -> None:
-    """Write one model: a token for each special token and each byte."""
+def write(path: Path, template: str, *, noise: bool = False) -> None:
+    """Write one model: a token for each special token and each byte; ``noise``: random weights, and longer tokens."""
     letters = byte_texts()
     pair = letters[0] * 2  # the loader wants at least one merge; two NULs never occur
-    tokens = [*SPECIAL, *letters, pair]
+    longer = ["".join(letters[byte] for byte in text.encode()) for text in LONGER] if noise else []
+    tokens = [*SPECIAL, *letters, pair, *longer]
     types = [gguf.TokenType.USER_DEFINED if text in NOT_CONTROL else gguf.TokenType.CONTROL for text in SPECIAL]
-    types += [gguf.TokenType.NORMAL] * (len(letters) + 1)
+    types += [gguf.TokenType.NORMAL] * (len(letters) + 1 + len(longer))
 
     codes = np.random.default_rng(0).choice([-1.0, 1.0], size=(len(tokens), CODE)).astype(np.float32)
     embedding = np.zeros((len(tokens), WIDTH), np.float32)
@@ -74,10 +87,15 @@ def write(path: Path, template: str) -> None:
     attention_out = np.zeros((WIDTH, HEADS * HEAD), np.float32)
     attention_out[COPY + np.arange(CODE), np.arange(CODE)] = 1.0
     output = np.zeros((len(tokens), WIDTH), np.float32)
-    output[:, COPY : COPY + CODE] = codes * 0.3
+    if noise:  # of the last token, whose norm is about 1 a dimension
+        output[:, :CODE] = np.random.default_rng(1).normal(0.0, LOUD / np.sqrt(CODE), (len(tokens), CODE))
+        high = [at for at, text in enumerate(tokens) if text in letters[0x80:]]
+        output[high, CONSTANT] = NEVER / (16.0 / norm)
+    else:
+        output[:, COPY : COPY + CODE] = codes * 0.3
 
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_name("echo")
+    writer.add_name(path.stem)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(1)
@@ -132,6 +150,7 @@ def main() -> None:
     directory = parser.parse_args().directory
     template = (Path(__file__).parent / "template.jinja").read_text(encoding="utf-8").strip()
     write(directory / "echo.gguf", template)
+    write(directory / "noise.gguf", template, noise=True)
 
 
 if __name__ == "__main__":

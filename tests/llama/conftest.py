@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
-import llama_rig
 import pytest
-from llama_fronts import Fronts
 
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
+from tests.support import llama_rig
+from tests.support.llama_fronts import Fronts
 
 
 @pytest.fixture(scope="session", autouse=True)

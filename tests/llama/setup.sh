@@ -9,11 +9,11 @@ dir="${1:-${LFM2_FIXED_LLAMA:-$here/../../.llama}}"
 mkdir -p "$dir"
 [ -x "$dir/venv/bin/python" ] || python3 -m venv "$dir/venv"
 python="$dir/venv/bin/python"
-"$python" -c "import gguf, numpy" 2>/dev/null || "$python" -m pip install --quiet --disable-pip-version-check gguf numpy
+"$python" -c "import gguf, numpy" 2>/dev/null || "$python" -m pip install --no-compile --quiet --disable-pip-version-check gguf numpy
 for version in 2026.7.10068 2026.10.11549; do
     # The wheel's metadata is written last: an install that was interrupted is done again.
     [ -e "$dir/$version/xllamacpp-$version.dist-info/RECORD" ] ||
-        "$python" -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target "$dir/$version" \
+        "$python" -m pip install --no-compile --quiet --disable-pip-version-check --no-deps --upgrade --target "$dir/$version" \
             "xllamacpp==$version"
 done
 "$python" "$here/build_model.py" "$dir"

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from pairs import Pair
-from scripted import Scripted, serving
 
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
+from tests.support.pairs import Pair
+from tests.support.scripted import Scripted, serving
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,133 @@
+"""The grammar that goes to the upstream with a request: when, which, and what becomes of one that is refused."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.pairs import TOOLS, Pair
+
+CALL = '<|tool_call_start|>[bash(command="ls -l")]<|tool_call_end|>'
+NAMED = {"type": "function", "function": {"name": "bash"}}
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [NAMED]}}
+STRICT = [{"type": "function", "function": {**tool["function"], "strict": True}} for tool in TOOLS]
+ASKS: list[dict[str, Any]] = [
+    {"tool_choice": "required"},
+    {"tool_choice": NAMED},
+    {"tool_choice": ALLOWED},
+    {"parallel_tool_calls": False},
+    {"tools": STRICT},
+]
+FIELDS = {"llama.cpp": "grammar", "vllm": "structured_outputs"}
+
+
+@pytest.fixture(scope="module", params=sorted(FIELDS))
+def pair(request: pytest.FixtureRequest, start: Callable[..., Pair]) -> Pair:
+    """In front of a server that takes grammars, each kind in turn."""
+    return start(kind=request.param)
+
+
+def sent(pair: Pair, **fields: Any) -> Any:
+    """The constraint that goes to the upstream with a request."""
+    answer = pair.ask(CALL, **fields)
+    assert answer.status_code == 200, answer.text
+    asked = json.loads(pair.upstream.requests[-1]["body"])
+    assert asked["tool_choice"] == "none"
+    return asked.get(FIELDS[pair.upstream.kind])
+
+
+@pytest.mark.parametrize("fields", ASKS, ids=["required", "named", "allowed", "single", "strict"])
+def test_what_asks_for_it_is_constrained(pair: Pair, fields: dict[str, Any]) -> None:
+    constraint = sent(pair, **fields)
+    if pair.upstream.kind == "vllm":
+        tag = json.loads(constraint["structural_tag"])
+        assert tag["type"] == "structural_tag"
+        constraint = json.dumps(tag)
+    assert "bash(" in constraint
+    assert ("add(" in constraint) == (fields.get("tool_choice") not in (NAMED, ALLOWED))
+
+
+def test_what_does_not_ask_is_not(pair: Pair) -> None:
+    for fields in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}, {"parallel_tool_calls": True}):
+        assert sent(pair, **fields) is None
+
+
+@pytest.mark.parametrize("settings", [{"constrain": "off"}, {"mode": "parse", "kind": "unknown"}, {"mode": "buffer"}])
+def test_where_nobody_is_asked_for_it(start: Callable[..., Pair], settings: dict[str, Any]) -> None:
+    pair = start(**settings)
+    assert pair.ask(CALL, tool_choice="required").status_code in (200, 502)
+    assert not {"grammar", "structured_outputs"} & json.loads(pair.upstream.requests[-1]["body"]).keys()
+
+
+def test_a_thought_may_come_first(start: Callable[..., Pair]) -> None:
+    for kind in FIELDS:
+        split, opened = (
+            json.dumps(sent(start(kind=kind, reasoning=how), tool_choice="required")) for how in ("split", "open")
+        )
+        assert "<think>" in split and "<think>" not in opened  # that one is in the prompt already
+
+
+def test_the_requests_own_form_of_the_answer_stays(pair: Pair) -> None:
+    form = {"type": "json_object"}
+    own = FIELDS[pair.upstream.kind]
+    value = {"grammar": "root ::= x", "structured_outputs": {"regex": "a+"}}[own]
+    before = len(pair.upstream.requests)
+    for name, given in (("response_format", form), (own, value)):
+        refused = pair.ask(CALL, tool_choice="required", **{name: given})
+        assert refused.status_code == 400
+        assert refused.json()["error"]["param"] == name and "cannot have both" in refused.json()["error"]["message"]
+    assert len(pair.upstream.requests) == before
+    assert sent(pair, tools=STRICT, response_format=form) is None
+    assert sent(pair, tools=STRICT, **{own: value}) == value
+    assert sent(pair, tool_choice="required", response_format={"type": "text"})
+
+
+def test_tools_that_no_grammar_can_be_made_of(pair: Pair) -> None:
+    deep: Any = {}
+    for _ in range(300):
+        deep = {"type": "array", "items": deep}
+    for parameters in ({"type": "array"}, {"properties": {"a": {"type": "strin"}}}, {"properties": {"a": deep}}):
+        tools = [{"type": "function", "function": {"name": "bash", "parameters": parameters}}]
+        answer = pair.ask(CALL, tools=tools, tool_choice="required")
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == "tools", answer.text
+        assert pair.ask(CALL, tools=tools).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_grammar_that_is_refused(
+    start: Callable[..., Pair], stream: bool, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The request goes on without, the refusal is logged once, and this grammar is not sent again."""
+    pair = start()
+    pair.upstream.refuses = {"grammar": status}
+    with caplog.at_level(logging.WARNING, "lfm2_fixed.proxy"):
+        for _ in range(2):
+            answer = pair.ask(CALL, tool_choice="required", stream=stream)
+            assert answer.status_code == 200 and "bash" in answer.text
+        assert pair.ask(CALL, tool_choice=NAMED).status_code == 200
+    assert ["grammar" in json.loads(seen["body"]) for seen in pair.upstream.requests] == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert caplog.text.count("refused a grammar") == 1 and "no grammars here" in caplog.text
+    # The check of the reply is what is left.
+    assert pair.ask("No.", tool_choice="required").status_code == 502
+
+
+def test_what_is_refused_without_a_grammar_too_is_the_clients(start: Callable[..., Pair]) -> None:
+    pair = start()
+    script = {"turns": [["x"]], "status": 400}
+    assert pair.ask(script, tool_choice="required").status_code == 400
+    assert sent(pair, tool_choice="required"), "it was not the grammar's fault"
+    for status in (401, 429, 503):
+        before = len(pair.upstream.requests)
+        assert pair.ask({"turns": [["x"]], "status": status}, tool_choice="required").status_code == status
+        assert len(pair.upstream.requests) == before + 1
