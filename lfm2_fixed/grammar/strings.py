@@ -155,7 +155,7 @@ def write(text: Text, here: Here) -> list[str]:
     if counter is None:
         return string(rules, dfa)
     found: list[str] = []
-    for quote in _quotes(rules, dfa):
+    for quote in _quotes(rules, dfa, counted=True):
         inner = quoted(rules, dfa, quote, closed=False)
         name, new = rules.reserve(("counted", inner, counter))
         if new:
@@ -265,8 +265,13 @@ def string(rules: Rules, dfa: Dfa) -> list[str]:
     return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(rules, dfa)]
 
 
-def _quotes(rules: Rules, dfa: Dfa) -> str:
-    broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
+def _quotes(rules: Rules, dfa: Dfa, *, counted: bool = False) -> str:
+    """The quotes in which a string is written.  Without a counter, states that can go on with themselves are cheap,
+    however broad they are."""
+    broad = 0
+    for state, edges in enumerate(dfa.edges):
+        targets = [target for label, target in edges if any(high - low > _BROAD for low, high in label)]
+        broad += any(counted or not dfa.includes(target, state) for target in targets)
     return "\"'" if broad <= rules.notation.both_quotes else '"'
 
 

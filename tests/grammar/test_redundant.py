@@ -14,7 +14,7 @@ from lfm2_fixed.grammar import dfa as automata  # noqa: E402
 from lfm2_fixed.grammar import patterns  # noqa: E402
 from lfm2_fixed.grammar.notation import EBNF  # noqa: E402
 from lfm2_fixed.grammar.rules import Rules  # noqa: E402
-from lfm2_fixed.grammar.strings import quoted  # noqa: E402
+from lfm2_fixed.grammar.strings import quoted, string  # noqa: E402
 from lfm2_fixed.grammar.work import Work  # noqa: E402
 
 # Several characters each, with what is excluded at their beginning, in them and at their end.
@@ -121,3 +121,11 @@ def test_what_includes_what() -> None:
     assert not name.includes(0, 1)  # empty from 1 on, and digits
     chain = automata.of_length(Work(), automata.ALL, 200, None)
     assert not chain.includes(1, 0)  # true, but not found by few comparisons
+
+
+def test_what_goes_on_with_itself_is_cheap_enough_for_both_quotes() -> None:
+    def quotes(low: int, high: int | None) -> int:
+        return len(string(Rules(), automata.of_length(Work(), automata.ALL, low, high)))
+
+    assert [quotes(low, None) for low in (0, 1, 3, 8)] == [2, 2, 2, 2]
+    assert quotes(60, None) == quotes(0, 6) == 1
