@@ -141,7 +141,7 @@ class _GoesOn:
     """Whether *the list goes on* at the cursor, behind a value (contract 4.7.4, 4.7.5).  Moves the cursor.
 
     ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
-    no literals.  ``walk`` (strictly): so is going to the list's end, or that of a call whose tool is not declared.
+    no literals.  ``walk`` (strictly): so is going to the list's end.
     """
 
     def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool, walk: bool = False) -> None:
@@ -292,34 +292,6 @@ class _GoesOn:
             if not self.walk and ahead == _ELEMENTS_AHEAD:
                 return True
 
-    def _undeclared(self, frame: Frame) -> Reader[bool]:
-        """Behind ``name=`` in a call whose tool is not declared: whether values follow, up to where calls end.
-
-        Code is full of ``f('x', name=value)``; what is behind it tells it from the end of a call.
-        """
-        source = self.source
-        while True:
-            char = yield from source.skip(self.comments)
-            if not self.walk:
-                return (yield from opens_literal(source, char))
-            char = yield from self.ahead.element(frame.closer, char)
-            if not char:
-                return self.ahead.open_string
-            if char == ",":
-                source.pos += 1
-                char = yield from source.skip(self.comments)
-                if char != frame.closer:
-                    if (yield from source.ahead(2)) == "**":
-                        return True
-                    if not is_name((yield from source.name())) or (yield from source.skip(self.comments)) != "=":
-                        return False
-                    source.pos += 1
-                    continue
-            if char != frame.closer:
-                return False
-            source.pos += 1
-            return (yield from self._after_call())
-
     def _argument(self, frame: Frame, char: str) -> Reader[bool | None]:
         """Whether ``name=`` or ``**`` is next.  None: neither, nothing is passed: maybe an argument without a name."""
         source = self.source
@@ -338,7 +310,7 @@ class _GoesOn:
             if self.block.parameters:
                 return name in self.block.parameters
             source.pos += 1  # no tool says which names there are: code is full of ``name=name``
-            return (yield from self._undeclared(frame))
+            return (yield from opens_literal(source, (yield from source.skip(self.comments))))
         source.rewind(start)
         return None
 
