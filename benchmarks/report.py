@@ -142,7 +142,7 @@ def _micros(results: Results, engine: str) -> Table:
     for shape, cutting in results.groups(engine):
         if cutting == "whole":
             continue
-        for subject in ("stock", "ours", "machine", "floor", "text", "ready"):
+        for subject in ("stock", "ours", "machine", "floor", "unvalidated", "text", "ready"):
             values = [results.per_delta((engine, shape, cutting, subject), size) for size in results.sizes]
             if any(value is not None for value in values):
                 cells = ["-" if value is None else f"{value:,.1f}" for value in values]
@@ -180,6 +180,8 @@ def targets(results: Results) -> list[tuple[str, str, bool | None]]:
             add(f"16 KB string, {engine}'s parser ÷ ours", results.ratio(stock, ours, size), limit, least=True)
     ours = key(newest, "string", "token", "ours")
     add("A delta in a string ÷ the floor", results.ratio(ours, key(newest, "string", "token", "floor"), size), 1.35)
+    unvalidated = key(newest, "string", "token", "unvalidated")
+    add("A delta in a string ÷ an answer made without validation", results.ratio(ours, unvalidated, size), 1.2)
     machine_engine = newest or (results.engines[0] if results.engines else "")
     machine = key(machine_engine, "string", "token", "machine")
     add("The machine alone, a delta in a string", measured(results.per_delta(machine, size)), 1.5, unit=" µs")

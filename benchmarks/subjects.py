@@ -153,6 +153,7 @@ class Serving:
             "ours": self._subject(lambda dialect: dialect.parser),
             "stock": self._subject(lambda dialect: dialect.stock),
             "floor": self._subject(lambda _: "floor_built"),
+            "unvalidated": self._subject(lambda _: "floor_unvalidated"),
             "ready": self._subject(lambda _: "floor_ready"),
             "text": self._subject(lambda _: "floor_text"),
         }
@@ -215,6 +216,8 @@ def _register_floors() -> None:
     from vllm.tool_parsers.abstract_tool_parser import DeltaMessage, ToolParser, ToolParserManager
     from vllm.tool_parsers.utils import DeltaFunctionCall, DeltaToolCall
 
+    from lfm2_fixed.plugin.messages import arguments_delta, delta
+
     def call() -> Any:
         return DeltaMessage(tool_calls=[DeltaToolCall(index=0, function=DeltaFunctionCall(arguments="abcd"))])
 
@@ -228,6 +231,12 @@ def _register_floors() -> None:
 
         def finish_streaming(self) -> Any:
             return None
+
+    class Unvalidated(Built):
+        """The same call delta every time, made as this package makes its own: what is left is the parsing."""
+
+        def extract_tool_calls_streaming(self, *arguments: Any) -> Any:
+            return delta("", [arguments_delta(0, "abcd")])
 
     class Ready(Built):
         """The same object every time: what ``parse_delta`` costs by itself."""
@@ -243,5 +252,5 @@ def _register_floors() -> None:
         def extract_tool_calls_streaming(self, previous: str, current: str, text: str, *others: Any) -> Any:
             return DeltaMessage(content=text)
 
-    for name, parser in (("floor_built", Built), ("floor_ready", Ready), ("floor_text", Text)):
-        ToolParserManager.register_module(name, force=True, module=parser)
+    for name, parser in (("built", Built), ("unvalidated", Unvalidated), ("ready", Ready), ("text", Text)):
+        ToolParserManager.register_module(f"floor_{name}", force=True, module=parser)

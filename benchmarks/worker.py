@@ -167,7 +167,7 @@ class Measuring:
     def _applies(self, name: str, shape: Shape, cutting: str) -> bool:
         if name == "text" and shape.name != "prose":
             return False
-        return cutting != "whole" or name not in ("floor", "ready", "text")
+        return cutting != "whole" or name not in ("floor", "unvalidated", "ready", "text")
 
     def _check(self, name: str, shape: Shape, cutting: str, size: int, pieces: list[str]) -> bool:
         try:

@@ -9,7 +9,7 @@ servers.  Every vLLM and every Python: scripts/matrix.
   --list         the stages
   --help
 
-It installs what it needs, once: .venv-test (the test tools, 270 MB), .venv-serve (the CPU build of vLLM with torch,
+It installs what it needs, once: .venv-test (the test tools, 200 MB), .venv-serve (the CPU build of vLLM with torch,
 2 GB), .llama (320 MB), and the sources of two vLLM wheels and the Rust front end of a third in ~/.cache/lfm2-fixed
 (160 MB; the wheels, 300 MB each, are not kept).  The logs are in .test-logs.  It ends with a table and a line of sums;
 the exit status is 1 if anything failed.  Environment: PYTHON (the interpreter), LFM2_FIXED_SERVE_VENV (see

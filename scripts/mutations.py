@@ -106,7 +106,9 @@ def is_silent(node: ast.AST) -> bool:
         return isinstance(node.value, ast.Constant) or "logger" in text or "warning(" in text or "_log." in text
     if isinstance(node, ast.Assign):
         names, value = ast.unparse(node.targets[0]), ast.unparse(node.value)
-        return names.startswith("__") or any(word in value for word in ("Union[", "Callable[", "TypeVar(", "Logger("))
+        return names.startswith("__") or any(
+            word in value for word in ("Union[", "Literal[", "Callable[", "TypeVar(", "Logger(")
+        )
     return False
 
 

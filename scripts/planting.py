@@ -11,7 +11,6 @@ import gc
 import importlib.abc
 import importlib.machinery
 import itertools
-import logging
 import os
 import pickle
 import random
@@ -107,6 +106,7 @@ def write_into_functions(fault: Fault, tree: ast.Module) -> bool:
         if code != other:
             changed[code.co_name, code.co_firstlineno, code.co_code, code.co_varnames] = other
     written = 0
+    gc.unfreeze()  # what is frozen is not listed
     for function in gc.get_objects():
         if isinstance(function, FunctionType) and function.__code__.co_filename == file:
             code = function.__code__
@@ -174,20 +174,21 @@ class Known:
     def tests_for(self, fault: Fault, function: tuple[str, int] | None) -> list[str]:
         """The tests that call a function (anything of its module for None), in the order in which they are to run.
 
+        After them the others of the module: what a cache keeps is called in the first test alone.
         They take BUDGET_SECONDS at most; what is left out makes the score lower, never higher.
         """
         file = source_of(fault.module).relative_to(ROOT).as_posix()
         area = fault.module.partition(".")[0]
-        names = [
-            name
-            for name, called in self.calls.items()
-            if (function in called if function else any(one == file for one, _ in called))
-        ]
+        names = [name for name, called in self.calls.items() if any(one == file for one, _ in called)]
 
-        def rank(name: str) -> tuple[int, int]:
+        def rank(name: str) -> tuple[bool, int, int]:
             path = name.partition("::")[0]
             near = 0 if area == "core" and "/test_laws" in path else 1 if f"/{area}/" in path else 2
-            return near, sum(self.seconds[name] > limit for limit in WAVES)
+            return (
+                function is not None and function not in self.calls[name],
+                near,
+                sum(self.seconds[name] > limit for limit in WAVES),
+            )
 
         ordered = sorted(names, key=lambda name: (rank(name), name.partition("::")[0]))
         sums = itertools.accumulate(self.seconds[name] for name in ordered)
@@ -236,8 +237,8 @@ def function_of(fault: Fault, tree: ast.Module) -> tuple[str, int]:
 # ------------------------------------------------------------------ children
 
 
-def forked(work: Callable[[], int]) -> int:
-    """Do it in a child; its exit status, which is BY_TIME where it was ended by its limits."""
+def forked(work: Callable[[], int], seconds: int = REAL_SECONDS) -> int:
+    """Do it in a child; its exit status, which is BY_TIME where it was ended by its limits (0: it has none)."""
     process = os.fork()
     if process == 0:
         status = BROKEN
@@ -245,10 +246,9 @@ def forked(work: Callable[[], int]) -> int:
             with open(os.devnull, "w") as null:
                 os.dup2(null.fileno(), 1)
                 os.dup2(null.fileno(), 2)
-            logging.disable(logging.CRITICAL)
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(REAL_SECONDS)
+            signal.alarm(seconds)
             status = work()
         except BaseException:
             status = BY_TESTS
@@ -292,6 +292,8 @@ class Tests:
         """Run these."""
         chosen = list(items)
         for item, following in zip(chosen, [*chosen[1:], None]):
+            if self.recorder is not None:
+                self.recorder.start()  # again: some tests trace for themselves and leave no tracer behind
             if limit := self.limits.get(item.nodeid):
                 signal.setitimer(signal.ITIMER_PROF, limit)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -95,6 +95,7 @@ BY: dict[str, str] = {
 }
 NOT: dict[str, str] = {
     "vllm serve": GPU,
+    "VLLM_USE_RUST_FRONTEND=1 vllm serve": GPU,
     "PLUGIN=": GPU,
     "./serve.sh --demo": "starts two real servers, which takes minutes; tests/e2e asks such servers the same",
     "python=$(scripts/test-venv)": "makes the environment that this test runs in",

@@ -134,7 +134,7 @@ class BlockReader:
         """
         block = self.block
         out = block.out
-        block.out = Writer([], whole=True)
+        block.out = Writer(whole=True)
         block.out.begin()
         block.frames.clear()
         try:

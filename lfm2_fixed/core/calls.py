@@ -47,6 +47,7 @@ def read_call(block: Block) -> Reader[None]:
 
 _NAMED = re.compile(rf"({PLAIN_NAME})=" + scalar_pattern(")", ARGUMENT_AT_ONCE))
 _POSITIONAL = re.compile(scalar_pattern(")", POSITIONAL_AT_ONCE))
+_ENDED = re.compile(r"\)[,;\]]")
 
 
 def _take_arguments(block: Block, frame: Frame) -> None:
@@ -74,7 +75,9 @@ def _take_arguments(block: Block, frame: Frame) -> None:
         pos = value.end()
     if pieces:
         block.source.pos = pos
-        block.out.send("".join(pieces))
+        # Where the list is seen to go on they leave together with the call's end, which makes one event of two.
+        send = block.out.put if _ENDED.match(text, pos) else block.out.send
+        send("".join(pieces))
 
 
 def _argument(block: Block, frame: Frame, char: str) -> Reader[None]:

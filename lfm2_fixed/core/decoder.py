@@ -27,6 +27,12 @@ class Decoder:
         if text:
             self._send(encode_basestring(text)[1:-1])
 
+    def same(self, text: str) -> None:
+        """Text that JSON writes as it is."""
+        if self._high:
+            self.flush()
+        self._send(text)
+
     def shared(self, text: str, quote: str, *, plain: bool) -> None:
         """Text as it stands in a literal with this ``quote``, whose escapes JSON shares.
 
@@ -36,8 +42,7 @@ class Decoder:
         if "\\u" in json or not plain:  # ``json.dumps`` escapes no more than it must
             self.text(read_shared(json))
         else:
-            self.flush()
-            self._send(json)
+            self.same(json)
 
     def _join(self, text: str) -> str:
         text = self._high + text

@@ -14,13 +14,12 @@ might be the beginning of a marker is held until it is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Union
 
 from .block import BlockReader
 from .cursor import Source
 from .dialects import Dialect
-from .events import Event
 from .input import SLICE, Input
 from .openings import BareOpening, Opening, block_opens
 from .sentinels import MARKER_QUOTES, Markup, Sentinels, markup, sentinels
@@ -29,22 +28,29 @@ from .tokens import TEXT_BLANKS
 from .tools import Declared, Tools
 from .writer import Writer
 
+Take = Callable[[str], bool]
+"""Reads text in which no sentinel begins, and stays in its state.  False: the state's ``read`` must do it."""
+
+
+def _refuse(text: str) -> bool:
+    """A :data:`Take`, where text cannot be read without what is around it."""
+    return False
+
 
 class Envelope:
-    """Reads a turn; appends its events to ``events``.
+    """Reads a turn, and writes it to ``out``.
 
     ``special_tokens`` are left out of the content, and markers that belong to no block; none: the client asked for
-    special tokens, and all of them stay.  ``whole``: each call in one piece.
+    special tokens, and all of them stay.
     """
 
     def __init__(
         self,
         dialect: Dialect,
         tools: Tools,
-        events: list[Event],
+        out: Writer,
         *,
         special_tokens: Iterable[str],
-        whole: bool,
     ) -> None:
         self._input = Input()
         hidden = tuple(special_tokens)
@@ -52,15 +58,14 @@ class Envelope:
             dialect,
             Declared(tools),
             markup(dialect.markers, hidden, not hidden),
-            Writer(events, whole=whole),
+            out,
         )
         self._state: _State = self._text
-        self._take = self._state.take
-        self._idle = True  # all that has arrived was read
+        self._take: Take = self._state.take  # the state's, or one that refuses while something is held
 
     def feed(self, text: str) -> None:
         """Read more text."""
-        if self._idle and "<" not in text and len(text) <= SLICE and self._take(text):
+        if "<" not in text and len(text) <= SLICE and self._take(text):
             # Nothing was held, no marker begins in the text, and the state goes on: most deltas are like this.
             return
         self._input.add(text)
@@ -72,18 +77,12 @@ class Envelope:
         self._run()
         self._text.out.finish()
 
-    @property
-    def cut(self) -> bool:
-        """Whether the turn ended inside a call."""
-        return self._text.out.cut
-
     def _run(self) -> None:
         turn = self._input
         while turn.next_slice():
             while (state := self._state.read(turn)) is not None:
                 self._state = state
-        self._take = self._state.take
-        self._idle = turn.at == len(turn.text)
+        self._take = self._state.take if turn.at == len(turn.text) else _refuse
 
 
 class _Text:
@@ -104,7 +103,7 @@ class _Text:
         self._python_until = 0  # up to this offset in the turn a block fell back to Python's quote rule
 
     def take(self, text: str) -> bool:
-        """Read text in which no sentinel begins.  False: ``read`` must do it."""
+        """A :data:`Take`; it refuses where a list without a marker may begin."""
         if not self._plain:
             return False
         if text:
@@ -241,12 +240,14 @@ class _InBlock:
         return self._block.python_only and not self._was_python_only
 
     def take(self, text: str) -> bool:
-        """As :meth:`_Text.take`: False where the block is over."""
-        if text:
-            self.source.feed(text)
-            fast_lane = self._block.fast_lane
-            if fast_lane is None or not fast_lane():
-                self._over = self._resume()
+        """A :data:`Take`; it refuses where the block is over."""
+        if not text:
+            return True
+        self.source.feed(text)
+        fast_lane = self._block.fast_lane
+        if fast_lane is not None and fast_lane():
+            return True
+        self._over = self._resume()
         return not self._over
 
     def read(self, turn: Input) -> _State | None:
@@ -283,9 +284,7 @@ class _Echo:
         self._matched = 0  # of the first part
         self._used = 0  # of the last piece
 
-    def take(self, text: str) -> bool:
-        """As :meth:`_Text.take`."""
-        return False
+    take: Take = staticmethod(_refuse)
 
     def read(self, turn: Input) -> _State | None:
         repeats = self._compare(turn.text[turn.at :])

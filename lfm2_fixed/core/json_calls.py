@@ -247,7 +247,7 @@ def names_declared_tool(block: Block) -> Reader[bool]:
     # What is read here is read again as a call, so nothing of this reading may stay in ``block``.
     probe = Block(
         source,
-        Writer([], whole=True),
+        Writer(whole=True),
         block.tools,
         block.markup,
         python_only=block.python_only,

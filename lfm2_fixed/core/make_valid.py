@@ -28,7 +28,7 @@ def make_valid_python(text: str) -> tuple[str, str] | None:
     text is a list of calls for ``ast.parse``.  Raises nothing.
     """
     source = Source("\0", ())
-    block = Block(source, Writer([], whole=True), Declared(), markup((), ()), python_only=True, newline_ends=False)
+    block = Block(source, Writer(whole=True), Declared(), markup((), ()), python_only=True, newline_ends=False)
     reading = _read_list(block)
     next(reading)
     source.feed(text)

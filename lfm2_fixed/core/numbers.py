@@ -41,12 +41,28 @@ def take_number(source: Source) -> str:
 
 
 def take_numbers(source: Source) -> str:
-    """Take numbers with a comma and a blank behind each: their JSON text, without the last comma, or ""."""
-    run = _SAME_NUMBERS.match(source.text, source.pos)
+    """Take numbers with a comma and a blank behind each: their JSON text, without the last comma, or "".
+
+    The first must be the same in JSON.  (Where it is not, ``take_number`` is next, and need not be tried twice.)
+    """
+    text = source.text
+    run = _SAME_NUMBERS.match(text, source.pos)
     if not run:
         return ""
-    source.pos = run.end()
-    return run[0][:-2]
+    pieces = [run[0]]
+    end = source.pos = run.end()
+    while text.find(", ", end) >= 0:
+        if run := _SAME_NUMBERS.match(text, end):
+            source.pos = run.end()
+            pieces.append(run[0])
+        elif (number := take_number(source)) and text.startswith(", ", source.pos):
+            source.pos += 2
+            pieces.append(f"{number}, ")
+        else:
+            source.pos = end
+            break
+        end = source.pos
+    return "".join(pieces)[:-2]
 
 
 def read_number(source: Source) -> Reader[str]:

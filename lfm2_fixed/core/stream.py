@@ -13,6 +13,7 @@ from .dialects import DIALECTS
 from .envelope import Envelope
 from .events import ArgumentsDelta, CallEnd, CallStart, Content, Event
 from .tools import Tools
+from .writer import Writer
 
 
 class PythonicStream:
@@ -47,29 +48,29 @@ class PythonicStream:
         if mode not in ("delta", "call"):
             raise ValueError(f"Unknown mode {mode!r}: use 'delta' or 'call'.")
         known = DIALECTS[dialect]
-        self._events: list[Event] = []
+        self._out = Writer(whole=mode == "call")
         self._envelope = Envelope(
             known,
             tools,
-            self._events,
+            self._out,
             special_tokens=known.special_tokens if special_tokens is None else special_tokens,
-            whole=mode == "call",
         )
 
     def feed(self, text: str) -> list[Event]:
         """Read the next piece of the turn, which may be empty."""
         self._envelope.feed(text)
-        events = self._events
+        out = self._out
+        events = out.events
         if not events:
             return []
-        taken = events.copy()
-        events.clear()
-        return taken
+        out.events = []
+        return events
 
     def finish(self) -> list[Event]:
         """The turn is over.  Nothing may be fed after this."""
         self._envelope.finish()
-        return self._take()
+        events, self._out.events = self._out.events, []
+        return events
 
     @property
     def cut(self) -> bool:
@@ -78,12 +79,7 @@ class PythonicStream:
         Such a call is dropped, and no event tells of it unless a part of it was sent: whoever must not take a cut
         turn for a whole one asks here.
         """
-        return self._envelope.cut
-
-    def _take(self) -> list[Event]:
-        events = self._events.copy()
-        self._events.clear()
-        return events
+        return self._out.cut
 
 
 @dataclass(frozen=True)

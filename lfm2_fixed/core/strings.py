@@ -28,17 +28,20 @@ from .tokens import (
     HEX_DIGITS,
     LONGEST_CHARACTER_NAME,
     NEWLINES,
+    NOT_SAME,
     OCTAL_DIGITS,
     PLAIN_BODY,
     PREFIXES,
     QUOTES,
+    SAME,
     SIMPLE_ESCAPES,
 )
 
-# A run without the quote and backslashes, and (f-strings) without braces.
+# A run without quotes and backslashes, and (f-strings) without braces, that JSON writes as it is: nearly all text.
+_SAME = {False: re.compile(f"{SAME}+"), True: re.compile(rf"[^{''.join(QUOTES)}{NOT_SAME}{{}}]+")}
+# A run of what else is plain text with this quote: JSON has escapes for some of it.
 _PLAIN = {(quote, False): re.compile(rf"[^{quote}\\]+") for quote in QUOTES}
 _PLAIN |= {(quote, True): re.compile(rf"[^{quote}\\{{}}]+") for quote in QUOTES}
-_SHORT = 40  # characters: a pattern is as fast for these, measured
 
 _LONG = 200  # characters: in less than this the scanner gains nothing, and what it does in vain costs as much
 
@@ -113,7 +116,7 @@ class _Literal:
         self.start = start
         self.quote = ""
         self.delimiter = ""
-        self.plain = _PLAIN["'", self.format]
+        self.same = _SAME[self.format]
         self.in_line = False  # single-quoted without a newline so far
         self.raw_newline = False  # single-quoted with a newline: no Python
         self.delimiter_escaped = False
@@ -184,39 +187,33 @@ class _Literal:
             self.mark = self.block.out.hold()
 
     def _take(self) -> bool:
-        """Take text, and escapes that are all there, at the cursor; whether that is all there is so far.
-
-        In a long piece ``str.find`` twice is faster than one pattern of either character.  What arrives at once
-        is no longer than what the envelope cuts, so that the second search cannot go far beyond the first's end.
-        """
+        """Take text, and escapes that are all there, at the cursor; whether that is all there is so far."""
         source = self.source
         text = source.text
         while True:
-            start = source.pos
-            if self.format or len(text) - start < _SHORT:
-                run = self.plain.match(text, start)
-                end = run.end() if run else start
-            else:
-                end = text.find(self.quote, start)
-                if end < 0:
-                    end = len(text)
-                backslash = text.find("\\", start, end)
-                if backslash >= 0:
-                    end = backslash
-            if end > start:
-                source.pos = end
-                plain = text[start:end]
-                self.decoder.text(plain)
-                if self.in_line and ("\n" in plain or "\r" in plain):
-                    self.in_line = False
-                    self.raw_newline = True
-                    self._sign()
-            if end == len(text):
-                return True
-            if text[end] != "\\" or not self._take_escapes():
-                return False
+            same = self.same.match(text, source.pos)
+            if same:
+                source.pos = same.end()
+                self.decoder.same(same[0])
             if source.pos == len(text):
                 return True
+            if not (self._take_escapes() if text[source.pos] == "\\" else self._take_plain()):
+                return False
+
+    def _take_plain(self) -> bool:
+        """Take plain text that JSON may write in another way, if it is next."""
+        source = self.source
+        run = _PLAIN[self.quote, self.format].match(source.text, source.pos)
+        if not run:
+            return False
+        source.pos = run.end()
+        plain = run[0]
+        self.decoder.text(plain)
+        if self.in_line and ("\n" in plain or "\r" in plain):
+            self.in_line = False
+            self.raw_newline = True
+            self._sign()
+        return True
 
     def _sign(self) -> None:
         """Python would refuse this literal: from here on its backslashes are text (contract 4.3)."""
@@ -264,7 +261,6 @@ class _Literal:
         self.quote = quote
         self.delimiter = delimiter
         self.in_line = len(delimiter) == 1
-        self.plain = _PLAIN[quote, self.format]
         source.pos += len(delimiter)
 
     def _three_close(self) -> Reader[bool]:

@@ -20,15 +20,15 @@ from .tokens import TEXT_BLANKS
 
 
 class Writer:
-    """Appends the events of one turn to ``events``; ``whole`` sends nothing of a call before its end."""
+    """Makes the events of one turn; ``whole`` sends nothing of a call before its end."""
 
     __slots__ = (
-        "name", "index", "cut", "_events", "_waiting", "_holds", "_whole", "_calls",
+        "events", "name", "index", "cut", "_waiting", "_holds", "_whole", "_calls",
         "_blanks", "_fresh", "_sent", "_parted",
     )  # fmt: skip
 
-    def __init__(self, events: list[Event], *, whole: bool = False) -> None:
-        self._events = events
+    def __init__(self, *, whole: bool = False) -> None:
+        self.events: list[Event] = []  # that have become certain; whoever takes them leaves another list
         self._whole = whole
         # The call that is open.
         self.name = ""
@@ -51,25 +51,22 @@ class Writer:
             text = text.lstrip(TEXT_BLANKS)
         if not text:
             return
-        if text[-1] in TEXT_BLANKS:
+        if self._blanks or text[-1] in TEXT_BLANKS:
             body = text.rstrip(TEXT_BLANKS)
             if not body:
                 self._blanks.append(text)
                 return
-            blanks, text = text[len(body) :], body
-        else:
-            blanks = ""
-        if self._blanks:
-            text = "".join(self._blanks) + text
+            blanks = text[len(body) :]
+            text = "".join(self._blanks) + body
             self._blanks.clear()
-        if blanks:
-            self._blanks.append(blanks)
+            if blanks:
+                self._blanks.append(blanks)
         if self._fresh:
             self._fresh = False
             if self._sent:
                 text = "\n" + text
         self._sent = True
-        self._events.append(Content(text))
+        self.events.append(Content(text))
 
     def part(self) -> None:
         """A block, or a call given back, ends the current segment."""
@@ -85,7 +82,7 @@ class Writer:
     def finish(self) -> None:
         """The end of the turn."""
         if self._blanks and not self._parted:
-            self._events.append(Content("".join(self._blanks)))
+            self.events.append(Content("".join(self._blanks)))
         self._blanks.clear()
 
     # ---- calls ----
@@ -108,7 +105,7 @@ class Writer:
             if not self._holds:
                 self._flush()
         elif text:
-            self._events.append(ArgumentsDelta(self.index, text))
+            self.events.append(ArgumentsDelta(self.index, text))
 
     def hold(self) -> int:
         """Let nothing leave until ``take`` is called with the mark returned here."""
@@ -127,14 +124,14 @@ class Writer:
         if self._whole:
             self._holds -= 1
         self._flush()
-        self._events.append(CallEnd(self.index))  # type: ignore[arg-type]
+        self.events.append(CallEnd(self.index))  # type: ignore[arg-type]
 
     def abort(self, reason: Literal["cut", "malformed"]) -> None:
         """The call will not be completed."""
         if reason == "cut":
             self.cut = True  # also where nothing of the call was sent, so that no event says it
         if self.index is not None:
-            self._events.append(CallAborted(self.index, reason))
+            self.events.append(CallAborted(self.index, reason))
 
     def _flush(self) -> None:
         text = "".join(self._waiting)
@@ -142,6 +139,6 @@ class Writer:
         if self.index is None:
             self.index = self._calls
             self._calls += 1
-            self._events.append(CallStart(self.index, self.name))
+            self.events.append(CallStart(self.index, self.name))
         if text:
-            self._events.append(ArgumentsDelta(self.index, text))
+            self.events.append(ArgumentsDelta(self.index, text))

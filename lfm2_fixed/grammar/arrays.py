@@ -29,7 +29,7 @@ class Items:
 
 def items(array: Items, part: Mapping[str, Any], here: Here) -> None:
     """``items``, ``prefixItems`` and ``additionalItems``, which belong together."""
-    if not any(known is part for known in array.parts):
+    if not array.parts or array.parts[-1] is not part:  # its keywords are read one after the other
         array.parts.append(part)
 
 

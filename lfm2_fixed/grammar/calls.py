@@ -56,10 +56,10 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool) -> s
     else:
         schema = json.loads(function.parameters)
     if held:
-        values = Values(rules, work, schema, report)
-        if not schema:
+        if schema == {} or schema is False:
             return rules.one_of('")"')
         try:
+            values = Values(rules, work, schema, report)
             found = values.arguments()
         except TooLarge:
             report("", "the whole schema, which takes too much work")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection
+from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection, without
 from .work import TooLarge, Work
 
 MAX_STATES = 600
@@ -18,6 +18,8 @@ MAX_STATES = 600
 are possible) to 20 ms (nearly all are), and the constraint is not worth seconds."""
 _ROUNDS = 24
 """Rounds of minimisation.  What needs more is a chain (it came from a length limit), and as good as minimal."""
+_COMPARED = 16
+"""Pairs of states that are compared before two states count as different: those that matter are alike soon."""
 
 Edges = Sequence[tuple[CharSet, int]]
 
@@ -45,6 +47,25 @@ class Dfa:
             else:
                 return False
         return self.accepting[state]
+
+    def includes(self, larger: int, smaller: int) -> bool:
+        """Whether what is accepted from the state ``larger`` is known to include all that is from ``smaller``."""
+        pairs = [(larger, smaller)]
+        seen = set(pairs)
+        for a, b in pairs:
+            if (self.accepting[b] and not self.accepting[a]) or len(pairs) > _COMPARED:
+                return False
+            for label, to_b in self.edges[b]:
+                left = label
+                for other, to_a in self.edges[a]:
+                    if intersection(left, other):
+                        left = without(left, other)
+                        if to_a != to_b and (to_a, to_b) not in seen:
+                            seen.add((to_a, to_b))
+                            pairs.append((to_a, to_b))
+                if left:
+                    return False
+        return True
 
     def ends_anywhere_after(self, length: int) -> bool:
         """Whether every string of ``length`` characters or more that can still be accepted is accepted as it is."""

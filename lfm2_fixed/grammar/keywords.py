@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Union
 from . import arrays, objects, ranges, schema, strings
 from .here import Here
 from .schema import MAX_DEPTH, Schema, SchemaError, resolve, shown
+from .work import TooLarge
 
 
 class Nested(Enum):
@@ -126,13 +127,14 @@ def check(found: Any, root: Schema, place: str, depth: int = 0) -> None:
 
     Raises:
         SchemaError: the first violation.
+        TooLarge: schemas are nested too deeply to be read.
     """
     if isinstance(found, bool):
         return
     if not isinstance(found, Mapping):
         raise SchemaError(f"invalid JSON schema at {place}: a schema is an object or a boolean, not {shown(found)}")
     if depth > MAX_DEPTH:
-        raise SchemaError(f"invalid JSON schema at {place}: nested too deeply")
+        raise TooLarge(f"nested too deeply at {place}")
     for word, value in found.items():
         row = KEYWORDS.get(word)
         if row is None:

@@ -54,13 +54,13 @@ class Members:
 
 def members(obj: Members, part: Mapping[str, Any], here: Here) -> None:
     """``properties``, ``patternProperties`` and ``additionalProperties``, which belong together."""
-    if not any(known is part for known in obj.parts):
+    if not obj.parts or obj.parts[-1] is not part:  # its keywords are read one after the other
         obj.parts.append(part)
 
 
 def required(obj: Members, part: Mapping[str, Any], here: Here) -> None:
     """``required``."""
-    obj.required += [name for name in part["required"] if name not in obj.required]
+    obj.required = list(dict.fromkeys([*obj.required, *part["required"]]))
 
 
 def property_names(obj: Members, part: Mapping[str, Any], here: Here) -> None:
@@ -106,6 +106,15 @@ class Writer:
         self._arguments = arguments
         keys = dict.fromkeys(k for part in obj.parts for k in part.get("properties", {}))
         self._keys = list(dict.fromkeys([*keys, *obj.required]))
+        # Parts that say nothing about names they do not list are found by those names: there may be thousands.
+        self._general: list[int] = []
+        self._listing: dict[str, list[int]] = {}
+        for at, part in enumerate(obj.parts):
+            if "patternProperties" in part or "additionalProperties" in part:
+                self._general.append(at)
+            else:
+                for key in part.get("properties", {}):
+                    self._listing.setdefault(key, []).append(at)
         self._patterns: dict[str, Dfa | None] = {}
         for part in obj.parts:
             for pattern in part.get("patternProperties", {}):
@@ -144,16 +153,17 @@ class Writer:
 
     def _members(self, keys: Sequence[str], extras: Sequence[str], closing: str) -> str | None:
         obj, rules = self._obj, self._rules
+        required = set(obj.required)
         entries: list[tuple[str, bool]] = []
         for key in keys:
             schemas = self._schemas(key)
             value = None if schemas is None else self._here.value(schemas, self._here.member(key))
             written = self._key(key)
             if value is None or written is None or (self._names is not None and not self._names.dfa.accepts(key)):
-                if key in obj.required:
+                if key in required:
                     return None
                 continue
-            entries.append((f"{written[0]} {value}{written[1]}", key in obj.required))
+            entries.append((f"{written[0]} {value}{written[1]}", key in required))
         low, high = obj.low, obj.high
         must = sum(1 for _, needed in entries if needed)
         if high is not None and (high < must or high < low):
@@ -178,6 +188,9 @@ class Writer:
         rules = self._rules
         end = literal(closing)
         written = [rules.one_of(member) for member, _ in entries]
+        # The blank behind a comma belongs to the member: it is a state in which a quarter of the vocabulary has to be
+        # looked at, and there are fewer members than orders.
+        spaced = [rules.one_of(f'" " {member}', member) for member in written]
         all_of_them = (1 << len(entries)) - 1
         needed = sum(1 << at for at, (_, must) in enumerate(entries) if must)
         extra = rules.one_of(*extras) if extras else None
@@ -185,10 +198,10 @@ class Writer:
         more = self._more(extra, end) if extra else end
         for done in range(all_of_them, -1, -1):  # what is a superset comes first
             alternatives = [
-                f"{written[at]} {after[done | 1 << at]}" for at in range(len(entries)) if not done >> at & 1
+                f"\",\" {spaced[at]} {onward}" if done else f"{written[at]} {onward}"
+                for at in range(len(entries))
+                if not done >> at & 1 and (onward := after[done | 1 << at])
             ]
-            if done:
-                alternatives = [f"{SEPARATOR} {alternative}" for alternative in alternatives]
             if done & needed == needed:
                 if done or not extra:
                     alternatives.insert(0, more)
@@ -257,7 +270,8 @@ class Writer:
     def _schemas(self, key: str) -> list[Schema] | None:
         """What holds for the member ``key``; None if it may not be there."""
         found: list[Schema] = []
-        for part in self._obj.parts:
+        for at in sorted([*self._listing.get(key, ()), *self._general]):
+            part = self._obj.parts[at]
             here: list[Schema] = []
             unknown = False
             if key in part.get("properties", {}):

@@ -34,10 +34,12 @@ _WRITTEN_OUT = Decimal(10**40)
 """Numbers beyond this are written with an exponent only, unless they have to be integers."""
 _LARGEST = 1.7976931348623157e308
 """The largest float; a limit from here on is none."""
-_OVERDRAFT = 60_000
+_OVERDRAFT = 40_000
 """Steps that limits may take when automata have taken all: they are cheap, and must not pay for a hostile pattern."""
 _STEPS_OF_A_RULE = 8
 """What writing one takes, in steps."""
+_STEPS_OF_FLOATS = 300
+"""What comparing digit by digit with a float's limits takes beside that, in steps."""
 _LISTED = 300
 """So many multiples are listed rather than computed."""
 _LARGEST_STEP = 1000
@@ -110,9 +112,15 @@ def write(number: Number, here: Here, *, integer: bool) -> str | None:
     if here.work.left <= -_OVERDRAFT and (low is not None or high is not None):
         here.relax("minimum/maximum")
         low = high = None
+    if low is None and high is None and not number.steps:
+        name, new = here.rules.reserve(("number", integer))
+        if new:
+            here.rules.define(name, [str(_within(number, None, None, here, integer=integer))])
+        return name
     size = here.rules.size
     found = _within(number, low, high, here, integer=integer)
-    here.work.charge(_STEPS_OF_A_RULE * (here.rules.size - size))
+    looked_at = 0 if integer else _STEPS_OF_FLOATS
+    here.work.charge(_STEPS_OF_A_RULE * (here.rules.size - size) + looked_at)
     return found
 
 

@@ -5,6 +5,7 @@ Masks stay cheap where repetition is tail recursion, and where a rule of unknown
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from .charsets import CharSet, intersection
@@ -53,9 +54,10 @@ class Rules:
         *,
         max_chars: int | None = None,
         followed_by: str | None = None,
+        redundant: Iterable[str] = (),
     ) -> None:
         """Give a rule its alternatives; for the rest see :class:`~.notation.Rule`."""
-        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by)
+        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by, tuple(redundant))
 
     def one_of(self, *alternatives: str) -> str:
         """A rule that is one of ``alternatives``."""
@@ -85,8 +87,14 @@ class Rules:
         return self.notation.text(root, self._rules)
 
 
+_PLAIN = re.compile(r"[ !#-\[\]-~]*")
+"""Text that is written in a grammar as it is."""
+
+
 def literal(text: str) -> str:
     """The expression for exactly ``text``."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     return '"' + "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else _code(ord(c)) for c in text) + '"'
 
 

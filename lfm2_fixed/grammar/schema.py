@@ -11,7 +11,7 @@ from typing import Any, Union
 Schema = Union[bool, Mapping[str, Any]]
 
 MAX_DEPTH = 100
-"""Schemas within schemas; deeper ones are refused, so that none overflows the stack."""
+"""Schemas within schemas; deeper ones are not read, so that none overflows the stack."""
 
 TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +28,17 @@ _NO_LIMIT = 2**31
 _BROAD = 1000
 """A state that takes more different characters than this has an expensive token mask."""
 
+_COMMON = charset([(0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
+"""Characters of most tokens.  Redundant alternatives are of these alone: they are followed beside the others, at the
+cost of a second mask, and end with the first other character."""
+_AFTER = "[,)\\]}:]"
+"""What may follow a string literal."""
+
 _SHORT_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
 _ESCAPES = {value: letter for letter, value in _SHORT_ESCAPES.items()}
 _CONTROLS = charset([(0, 0x1F), (0x7F, 0x7F)])
+_PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
+"""Strings that are written in quotes as they are, unless they hold a guard."""
 
 
 @dataclass
@@ -146,7 +155,7 @@ def write(text: Text, here: Here) -> list[str]:
     if counter is None:
         return string(rules, dfa)
     found: list[str] = []
-    for quote in _quotes(rules, dfa):
+    for quote in _quotes(rules, dfa, counted=True):
         inner = quoted(rules, dfa, quote, closed=False)
         name, new = rules.reserve(("counted", inner, counter))
         if new:
@@ -203,6 +212,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
     never_raw = union(_CONTROLS, chars(quote + "\\"))
     for name, state, begun in todo:
         alternatives = [literal(quote if closed else "")] if dfa.accepting[state] else []
+        redundant: list[str] = []
         for label, target in dfa.edges[state]:
             onward, escaped = rule(target, ""), ""
             raw = without(label, never_raw)
@@ -216,9 +226,19 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
                     alternatives.append(f"{literal(c)} {after}")
             if written := char_class(raw):
                 alternatives.append(f"{written} {onward}")
+                if onward != name and (more := _redundant(dfa, state, target, raw)):
+                    redundant.append(f"{more} {name}")
             alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, escaped)]
-        rules.define(name, alternatives or [literal("\0")], followed_by="[,)\\]}:]" if closed else None)
+        end = _AFTER if closed else f"{literal(quote)} {_AFTER}"
+        rules.define(name, alternatives or [literal("\0")], followed_by=end, redundant=redundant)
     return start
+
+
+def _redundant(dfa: Dfa, state: int, target: int, label: CharSet) -> str | None:
+    """The characters after which a string may go on from ``state`` again instead of from ``target``, and nothing is
+    added by that: see :class:`~.notation.Rule`."""
+    common = intersection(label, _COMMON)
+    return char_class(common) if common and dfa.includes(target, state) else None
 
 
 def _begun(text: str, guards: Iterable[str]) -> str:
@@ -245,8 +265,13 @@ def string(rules: Rules, dfa: Dfa) -> list[str]:
     return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(rules, dfa)]
 
 
-def _quotes(rules: Rules, dfa: Dfa) -> str:
-    broad = sum(any(high - low > _BROAD for label, _ in edges for low, high in label) for edges in dfa.edges)
+def _quotes(rules: Rules, dfa: Dfa, *, counted: bool = False) -> str:
+    """The quotes in which a string is written.  Without a counter, states that can go on with themselves are cheap,
+    however broad they are."""
+    broad = 0
+    for state, edges in enumerate(dfa.edges):
+        targets = [target for label, target in edges if any(high - low > _BROAD for low, high in label)]
+        broad += any(counted or not dfa.includes(target, state) for target in targets)
     return "\"'" if broad <= rules.notation.both_quotes else '"'
 
 
@@ -279,15 +304,20 @@ def unquoted(rules: Rules, dfa: Dfa, end: str) -> str:
     for state, (name, new) in enumerate(named):
         if new:
             alternatives = [literal(end)] if dfa.accepting[state] else []
+            redundant = []
             for label, target in dfa.edges[state]:
                 if written := char_class(label):
                     alternatives.append(f"{written} {named[target][0]}")
-            rules.define(name, alternatives)
+                    if target != state and (more := _redundant(dfa, state, target, label)):
+                        redundant.append(f"{more} {name}")
+            rules.define(name, alternatives, redundant=redundant)
     return named[0][0]
 
 
 def constant_string(rules: Rules, value: str) -> str | None:
     """The literals of one string; None if it has none (a lone surrogate)."""
+    if _PLAIN.fullmatch(value) and not any(guard in value for guard in rules.guards):
+        return f'("\\u0022{value}\\u0022" | "\'{value}\'")'
     if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
         return None
     double, single = (literal(_written(value, quote, rules.guards)) for quote in "\"'")

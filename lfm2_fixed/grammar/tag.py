@@ -25,8 +25,9 @@ from .rules import SEPARATOR, literal
 
 Format = dict[str, Any]
 
-BLANKS = "[ \\n]{0,4}"
-"""What may stand before a forced list: models write blank lines after their reasoning."""
+BLANKS = "(" + " | ".join(" ".join(["[ \\n]"] * n) or '""' for n in range(5)) + ")"
+"""What may stand before a forced list: models write blank lines after their reasoning.  Written out, and in a tag with
+what comes next: a count would be a rule of its own, and leave it open for all words with a blank before them."""
 
 EDGE = "[\\n]?"
 """Who writes a call a line may break the line beside the markers, too.  Without that, a newline behind the last call
@@ -114,7 +115,7 @@ def _build(asked: Asked, ids: tuple[int, int] | None, notation: Notation) -> dic
     ]
     if "\n" in row.separator:
         parts = [_grammar(f"root ::= {EDGE}"), *parts, _grammar(f"root ::= {EDGE}")]
-    before = _grammar(f"root ::= {BLANKS}")
+    before = _grammar(f"root ::= {BLANKS} (={literal(row.start if row.needs_markers else row.opener)})")
     if not row.needs_markers:
         return {"type": "structural_tag", "format": _sequence([before, *parts])}
     begin: str | Format = row.start

@@ -25,7 +25,7 @@ from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
 from .rules import SEPARATOR, Rules, literal
 from .schema import MAX_DEPTH, Schema, canonical, types_of
-from .work import TooLarge, Work, own
+from .work import VALUES, TooLarge, Work, own
 
 __all__ = ["Values"]
 
@@ -46,6 +46,7 @@ class Values:
 
     Raises:
         SchemaError: from the constructor, if ``root`` is no JSON Schema.
+        TooLarge: from the constructor, if it is nested too deeply.
     """
 
     def __init__(self, rules: Rules, work: Work, root: Schema, report: Report) -> None:
@@ -66,11 +67,15 @@ class Values:
         name, new = rules.reserve(("value", self._context, json.dumps(schemas)))
         if new:
             here.work.charge(_STEPS_OF_A_VALUE)
+            here.work.values += 1
             self._depth += 1
             try:
                 if self._depth > MAX_DEPTH:
                     here.relax("nesting")
                     alternatives = [self.anything()]
+                elif here.work.values > VALUES and (loose := self._only_types(schemas)) != schemas:
+                    self._here.relax(f"more than the types of what follows the first {VALUES} values")
+                    alternatives = [str(self.value(loose, here))]
                 else:
                     branches = conjunctions(schemas, self._root, here)
                     alternatives = [text for parts in branches for text in self._branch(parts, here)]
@@ -83,6 +88,11 @@ class Values:
                 rules.impossible.add(name)
             rules.define(name, alternatives or [literal("\0")])
         return None if name in rules.impossible else name
+
+    def _only_types(self, schemas: Sequence[Schema]) -> list[Schema]:
+        """What is left of ``schemas`` where there is no time for more."""
+        types = types_of([schema for schema in schemas if isinstance(schema, Mapping)])
+        return [{"type": sorted(types)}] if types else []
 
     def anything(self) -> str:
         """Any literal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -64,12 +64,18 @@ class Modes:
 
     # ---- parse: the model's own text, read here
 
+    async def _constraint(self, request: Request, kind: Kind) -> dict[str, Any]:
+        """The fields that hold the model to the request, where it asks for that and the upstream can."""
+        if not self._constraints.wanted(request, kind):
+            return {}
+        # Off the event loop: hostile tools may take 0.2 s.
+        return await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+
     @asynccontextmanager
-    async def _ask_raw(self, exchange: Exchange, request: Request, kind: Kind) -> AsyncIterator[httpx.Response]:
-        """The response with the model's own text, constrained where the request asks for it and the upstream can."""
-        constraint: dict[str, Any] = {}
-        if self._constraints.wanted(request, kind):  # off the event loop: hostile tools may take 0.2 s
-            constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+    async def _ask_raw(
+        self, exchange: Exchange, request: Request, kind: Kind, constraint: Mapping[str, Any]
+    ) -> AsyncIterator[httpx.Response]:
+        """The response with the model's own text; without the ``constraint`` where the upstream refuses that."""
         if constraint:
             async with self._ask(exchange, raw_text_request(request, kind, constraint)) as response:
                 if response.status_code not in REFUSALS:
@@ -82,7 +88,15 @@ class Modes:
             yield response
 
     async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        async with self._ask_raw(exchange, request, kind) as response:
+        constraint = await self._constraint(request, kind)
+        try:
+            await self._stream(exchange, request, kind, constraint)
+        except _RefusedInStream as refusal:
+            await self._stream(exchange, request, kind, {})
+            self._constraints.refused(constraint, kind, refusal.said)
+
+    async def _stream(self, exchange: Exchange, request: Request, kind: Kind, constraint: Mapping[str, Any]) -> None:
+        async with self._ask_raw(exchange, request, kind, constraint) as response:
             if not response.is_success:
                 await self._refused(exchange, response)
                 return
@@ -95,26 +109,40 @@ class Modes:
                 calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
                 await self._send_as_stream(exchange, request, reply, calls)
             elif shape == "events":
-                await self._parse_events(exchange, request, incoming)
+                await self._parse_events(exchange, request, incoming, trial=bool(constraint))
             else:
                 raise UpstreamError(error_in(incoming.status, await incoming.body()))
 
-    async def _parse_events(self, exchange: Exchange, request: Request, incoming: Incoming) -> None:
+    async def _parse_events(self, exchange: Exchange, request: Request, incoming: Incoming, *, trial: bool) -> None:
+        """Translate a stream.  ``trial``: an engine may still refuse the grammar that its front end has let through.
+
+        Such a stream is an error behind the chunk with the role; so what comes first is held until something follows.
+        """
         translator = ChunkTranslator(request, self._settings)
         await exchange.start_stream()
         done = False
+        held = b""
         async for events in incoming.events():
             if request.gate is None:
                 step = _translate(events, translator)
             else:
                 step = await self._judged(request, partial(_translate, events, translator))
-            if step.data:
-                await exchange.write(step.data)
+            if trial and isinstance(step.error, UpstreamError):
+                raise _RefusedInStream(step.error.message)
+            if trial and not held and not step.done and step.error is None:
+                held = step.data
+                continue
+            trial = False
+            if held or step.data:
+                await exchange.write(held + step.data)
+                held = b""
             if step.error is not None:
                 raise step.error
             done = step.done
             if done:
                 break
+        if held:
+            await exchange.write(held)
         if not (done or translator.complete):
             raise ProxyError(502, "The upstream ended its answer too early.", kind="upstream_error")
         exchange.note += f" calls={translator.calls}"
@@ -122,7 +150,8 @@ class Modes:
         await exchange.end()
 
     async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        answer = await self._whole(exchange, self._ask_raw(exchange, request, kind))
+        constraint = await self._constraint(request, kind)
+        answer = await self._whole(exchange, self._ask_raw(exchange, request, kind, constraint))
         if answer is None:
             return
         reply = answer.reply
@@ -219,6 +248,14 @@ class _Whole(NamedTuple):
     incoming: Incoming
     body: bytes
     reply: dict[str, Any]
+
+
+class _RefusedInStream(Exception):
+    """The upstream's engine refused a grammar after its front end had begun a stream.  ``said``: in these words."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 class _Step(NamedTuple):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lfm2_fixed import PythonicStream
 from lfm2_fixed.core.escapes import read_shared, same_json, scan_shared, unescape
 from lfm2_fixed.core.numbers import number_json
-from lfm2_fixed.core.tokens import PLAIN_BODY, SAME_NUMBER, SIMPLE_ESCAPES
+from lfm2_fixed.core.tokens import PLAIN_BODY, SAME, SAME_NUMBER, SIMPLE_ESCAPES
 from tests.support.examples import SOME
 from tests.support.harness import every, stream
 
@@ -53,6 +53,30 @@ def test_plain_bodies(body: str) -> None:
 def test_no_plain_bodies(char: str) -> None:
     """What JSON writes otherwise, what ends a literal and what makes it a raw one is no plain text."""
     assert not re.fullmatch(PLAIN_BODY['"'], f"a{char}b")
+
+
+def test_same_in_both_quotes() -> None:
+    """The set that says what it holds is all characters that are plain text between both quotes."""
+    bodies = [re.compile(body) for body in PLAIN_BODY.values()]
+    same = re.compile(SAME)
+    for char in map(chr, range(0x11000)):
+        assert bool(same.match(char)) == all(body.fullmatch(char) for body in bodies), hex(ord(char))
+    assert same.match("\U0010ffff")
+
+
+NUMBERS = ["1", "-7.25", "3e-9", "1_0", "0x1F", "1.50", ".5", "+4", "00", "1e999", "True", "'1'", "[2]"]
+
+
+@SOME
+@given(st.lists(st.sampled_from(NUMBERS), min_size=1, max_size=6), st.sampled_from([", ", ",", " , "]))
+@example(["1", "3e-9", "1e999", "1"], ", ")
+@example(["1", "3e-9", "3e-9"], ", ")
+@example(["1", "3e-9", "+4"], ", ")
+def test_runs_of_numbers(numbers: list[str], comma: str) -> None:
+    """Numbers in a list are the same whether they come at once or in single characters."""
+    text = f"{S}[f(a=[{comma.join(numbers)}])]{E}"
+    whole, pieces = stream([text]), stream(text)
+    assert (whole.calls, whole.content) == (pieces.calls, pieces.content)
 
 
 @SOME

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 from lfm2_fixed.grammar import patterns, regex, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
-from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, TooLarge, Work
+from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, VALUES, TooLarge, Work
 from tests.support.tags import accepts, block, compiled, tag_for, tool
 
 WRITTEN = 60_000
@@ -96,6 +97,49 @@ def test_many_keywords_share_one_budget() -> None:
     taken, _, relaxed = build(ranges)
     assert taken <= REQUEST_STEPS + KEYWORD_STEPS + 2 * WRITTEN
     assert {word for _, word in relaxed} == {"minimum/maximum"}
+
+
+def test_many_values_keep_their_types() -> None:
+    properties = {f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES + 500)}
+    _, size, relaxed = build(properties)
+    assert size < 2_000_000
+    assert {word for _, word in relaxed} == {f"more than the types of what follows the first {VALUES} values"}
+    half = build({f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES - 500)})
+    assert not half[2]
+
+
+def test_members_of_many_parts_are_linear() -> None:
+    """``allOf`` with as many parts as there are members: none is looked for in all of them."""
+
+    def lines(count: int) -> int:
+        parts = [{"type": "object", "properties": {f"k{n}": {"type": "string"}}} for n in range(count)]
+        seen = 0
+
+        def trace(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            build({"a": {"allOf": parts}})
+        finally:
+            sys.settrace(before)
+        return seen
+
+    assert 1000 < lines(100) < 2.5 * lines(50)
+
+
+def test_what_is_nested_too_deeply_is_free() -> None:
+    schema: dict[str, Any] = {"type": "object"}
+    inner = schema
+    for _ in range(150):
+        inner["properties"] = {"n": {"type": "object"}}
+        inner = inner["properties"]["n"]
+    grammar = compiled(tag_for([tool(schema, "deep")]))
+    assert accepts(grammar, block("deep(n={})"))
+    assert accepts(grammar, block("deep(x=1)"))
 
 
 def test_steps_are_linear() -> None:

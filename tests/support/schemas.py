@@ -53,7 +53,7 @@ def strings(draw: st.DrawFn) -> Pair:
         return {"type": "string", "format": name}, _FORMATS[name]
     pattern, values = draw(st.sampled_from(_PATTERNS))
     if kind == "both":
-        return {"type": "string", "pattern": pattern, "maxLength": 6}, values.filter(lambda text: len(text) <= 6)
+        return {"type": "string", "pattern": pattern, "maxLength": 7}, values.filter(lambda text: len(text) <= 7)
     return {"type": "string", "pattern": pattern}, values
 
 

@@ -104,6 +104,12 @@ class Scripted:
         request = json.loads(body)
         for name in request.keys() & self.refuses.keys():
             said = json.dumps({"error": {"message": f"no {name}s here"}}).encode()
+            if self.refuses[name] == 200:  # too late to say so
+                role = json.dumps({**HEAD, "choices": [{"index": 0, "delta": {"role": "assistant"}}]}).encode()
+                await answer(
+                    send, 200, [(b"content-type", b"text/event-stream")], b"data: %b\n\ndata: %b\n\n" % (role, said)
+                )
+                return
             await answer(send, self.refuses[name], [(b"content-type", b"application/json")], said)
             return
         script = json.loads(request["messages"][-1]["content"])
