@@ -20,7 +20,7 @@ from .cursor import Reader, is_name
 from .elements import Elements
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
-from .slips import quoted_name, slipped
+from .slips import quoted_name, slipped, slipped_entry
 from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
 from .tokens import CLOSERS, DIGITS, PLAIN_NAME, QUOTES
 
@@ -63,8 +63,9 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
-    if (yield from quoted_name(block, after)) or (yield from slipped(block, after)):
-        return Verdict.MALFORMED
+    for slip in (slipped_entry, quoted_name, slipped):
+        if (yield from slip(block, after)):
+            return Verdict.MALFORMED
     if not speculate:
         return Verdict.TEXT
     block.speculate_from = failed
