@@ -28,6 +28,13 @@ F = {"type": "function", "name": "f"}
         ({"type": "none"}, Choice(none=True)),
         ({"type": "allowed_tools", "mode": "auto", "tools": [F]}, Choice(names=frozenset(["f"]))),
         ({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [F, F]}}, NAMED),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [F, {"type": "custom", "custom": {"name": "g"}}]},
+            },
+            Choice(names=frozenset("fg")),
+        ),
         *(
             (odd, None)
             for odd in (
