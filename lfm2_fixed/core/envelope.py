@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Union
 
 from .block import BlockReader
@@ -56,7 +57,7 @@ class Envelope:
         hidden = tuple(special_tokens)
         self._text = _Text(
             dialect,
-            Declared(tools),
+            tools,
             markup(dialect.markers, hidden, not hidden),
             out,
         )
@@ -88,19 +89,28 @@ class Envelope:
 class _Text:
     """Between blocks.  This state lasts as long as the turn: blocks come back to it."""
 
-    def __init__(self, dialect: Dialect, tools: Declared, markers: Markup, out: Writer) -> None:
+    def __init__(self, dialect: Dialect, tools: Tools, markers: Markup, out: Writer) -> None:
         self.out = out
         self._dialect = dialect
-        self._tools = tools
+        self._given = tools
         self._markers = markers
         self._ends = sentinels(dialect.ends)
         self._plain = not dialect.bare_lists  # text without ``<`` is content
         self._first = True  # only blanks so far
-        self._first_brackets = "[{" if dialect.json_answers and tools else "["
         self._last = ""  # text whose last character is the one before this, unless a sentinel was left out between
         self._unended = False  # a block has not met its end marker: the next one is its own
         self._dead_ends: dict[str, int] = {}  # what openings of bare lists found, see ``BareOpening``
         self._python_until = 0  # up to this offset in the turn a block fell back to Python's quote rule
+
+    @cached_property
+    def _tools(self) -> Declared:
+        """What the request declares, read where a call may begin: a turn of prose is not to pay for it."""
+        return Declared(self._given)
+
+    @property
+    def _json_answers(self) -> bool:
+        """Whether the turn's first ``{``, in a list or not, may be a call (contract 6.8)."""
+        return self._dialect.json_answers and bool(self._tools)
 
     def take(self, text: str) -> bool:
         """A :data:`Take`; it refuses where a list without a marker may begin."""
@@ -120,7 +130,7 @@ class _Text:
         if self._dialect.bare_lists and (bare := self._find_bare(text, start, stop)) >= 0:
             self._emit(text[start:bare])
             turn.at = bare
-            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json="{" in self._first_brackets)
+            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json=self._json_answers)
             return self._block(turn, opening, "")
         self._emit(text[start:stop])
         turn.at = stop
@@ -158,14 +168,13 @@ class _Text:
         """Where a list of calls or an answer in JSON may begin without a marker, or -1."""
         if self._first:
             visible = _VISIBLE.search(text, start, stop)
-            if visible and visible[0] in self._first_brackets:
+            if visible and (visible[0] == "[" or (visible[0] == "{" and self._json_answers)):
                 return visible.start()
-        if self._tools:
-            bracket = text.find("[", start, stop)
-            while bracket >= 0:
-                if (text[bracket - 1] if bracket > start else self._last[-1:]) in _BLANK:
-                    return bracket
-                bracket = text.find("[", bracket + 1, stop)
+        bracket = text.find("[", start, stop)
+        while bracket >= 0 and self._tools:
+            if (text[bracket - 1] if bracket > start else self._last[-1:]) in _BLANK:
+                return bracket
+            bracket = text.find("[", bracket + 1, stop)
         return -1
 
     def _block(self, turn: Input, opening: Opening, marker: str) -> _InBlock:
