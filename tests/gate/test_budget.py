@@ -331,13 +331,21 @@ def test_the_work_of_a_pattern_is_what_is_counted() -> None:
     assert lines_run(work) < 40 * steps and steps > 2_000
 
 
-@pytest.mark.parametrize("source", [r"(a+)+$", r"^(a|aa)*$", r"^(?:a?){30}b", r"^(a*b?)*$"])
+@pytest.mark.parametrize("source", [r"(a+)+$", r"((a+)+)$", r"^(a|aa)*$", r"^(?:a?){30}b", r"^(a*b?)*$"])
 def test_a_choice_in_a_repetition_is_never_read_by_re(source: str) -> None:
     """Thirty characters are enough for a billion ways."""
     from lfm2_fixed.gate.patterns import CHEAP
 
     assert Pattern(source)._worst(30) > CHEAP
     assert Pattern("^[a-z ]*$")._worst(30) <= CHEAP
+
+
+def test_what_re_reads_at_no_risk() -> None:
+    """A group that comes once at most repeats nothing; only an anchor at the start saves a power of the length."""
+    from lfm2_fixed.gate.patterns import CHEAP
+
+    assert Pattern(r"^(?:a*)?b")._worst(30) <= CHEAP
+    assert Pattern(r"^a*b*c*")._worst(40) <= CHEAP < Pattern("\0a*b*c*")._worst(40)
 
 
 def test_a_short_text_may_be_read_by_re_whatever_the_pattern_is() -> None:
