@@ -43,7 +43,8 @@ F = {"type": "function", "name": "f"}
             )
         ),
     ],
-    ids=repr,
+    # A set of names is shown in another order by each process, and processes that share the tests must agree on names.
+    ids=lambda one: "" if isinstance(one, Choice) else repr(one),
 )
 def test_tool_choice(value: Any, expected: Choice | None) -> None:
     assert choice(value) == expected
