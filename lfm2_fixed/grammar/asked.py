@@ -75,8 +75,7 @@ def _chosen(tool_choice: Any, known: list[Function]) -> tuple[str, list[Function
     """``tool_choice`` as one of auto, required, forced, none, and the functions it leaves."""
     if tool_choice == "forced":  # how vLLM says it, beside the one tool that is named
         return tool_choice, known
-    dump = getattr(tool_choice, "model_dump", None)  # an object of vLLM's; its type may be there by default alone
-    said = dump() if dump is not None else tool_choice
+    said = _plain(tool_choice)
     found = choice(said)
     if found is None:
         raise ValueError(f"unknown tool_choice {tool_choice!r}")
@@ -89,3 +88,13 @@ def _chosen(tool_choice: Any, known: list[Function]) -> tuple[str, list[Function
     if not left:
         raise ValueError(f"tool_choice names {next(iter(found.names))!r}, which is no function of this request")
     return "forced", left
+
+
+def _plain(value: Any) -> Any:
+    """``value``, an object of vLLM's or of anybody's, as JSON has it."""
+    dump = getattr(value, "model_dump", None)  # what a model has by default alone, its type say, is in there, too
+    if dump is not None:
+        return dump()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return {name: _plain(one) for name, one in vars(value).items()} if hasattr(value, "__dict__") else value

@@ -144,7 +144,7 @@ def test_by_entry_point_after_installation(tmp_path: Path) -> None:
     root = PACKAGE.parent
     source = tmp_path / "source"
     shutil.copytree(root / "lfm2_fixed", source / "lfm2_fixed", ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "LICENSE"):
         shutil.copy(root / file, source)
     (source / "README.md").write_text("lfm2-fixed\n")
     pip = [sys.executable, "-m", "pip", "-q", "install", "--no-deps", "--no-build-isolation", "--target", str(site)]
