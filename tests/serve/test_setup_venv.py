@@ -120,7 +120,15 @@ os.execvp("bash", ["bash", {str(SETUP)!r}, {str(tmp_path / "venv")!r}])
     process.send_signal(number)
     assert "stopped; run it again to continue" in process.communicate(timeout=60)[1]
     for _ in range(100):
-        if not Path(f"/proc/{pid}").exists():
+        if not runs(pid):
             return
         time.sleep(0.1)
     raise AssertionError("pip is still there")
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there, and not only its exit status, which whoever adopted it has not taken yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
