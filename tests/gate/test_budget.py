@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from lfm2_fixed.gate import budget as budgets
 from lfm2_fixed.gate.budget import BASE, MOST, OverBudget, budget, left, steps_for
 from lfm2_fixed.gate.patterns import Pattern, found
 from tests.support.answers import TOOLS
+from tests.support.steps import lines_run
 
 
 def tool(parameters: Any, name: str = "f") -> dict[str, Any]:
@@ -27,25 +26,6 @@ def tool(parameters: Any, name: str = "f") -> dict[str, Any]:
 
 def codes(parameters: Any, arguments: Any) -> list[str]:
     return [str(issue.code) for issue in validate([Call("f", json.dumps(arguments))], [tool(parameters)])]
-
-
-def lines_run(work: Callable[[], Any]) -> int:
-    """Lines of Python that run while something is done: a measure of work that no clock disturbs."""
-    count = 0
-
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    assert count > 10  # it did count
-    return count
 
 
 def tower(floors: int, keyword: str = "allOf") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.standins import script
 
 SETUP = ROOT / "serve" / "setup_venv.sh"
 
@@ -28,13 +29,6 @@ case "$*" in
 esac
 """
 CPU, CUDA = '{"version": "2.13.0+cpu"}', '{"version": "2.13.0"}'
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture
