@@ -1,4 +1,4 @@
-"""A whole answer as one grammar in llama.cpp's GBNF: the calls, and the text in which they may stand.
+"""A whole answer as one grammar, in llama.cpp's GBNF or in llguidance's Lark: the calls, and the text around them.
 
 GBNF has no triggers.  Text in which something begins at a marker is an automaton here (Aho and Corasick's): its
 state is how much of a marker stands at the end so far, and behind a whole marker comes what has to follow it.
@@ -15,7 +15,8 @@ from ..core.reasoning import CLOSE, OPEN
 from .asked import Asked, asked
 from .calls import Calls
 from .charsets import chars, complement
-from .notation import GBNF
+from .lexemes import LARK, TEXT, TO_CLOSE
+from .notation import GBNF, Notation
 from .rules import SEPARATOR, Rules, char_class, literal
 from .tag import BLANKS, EDGE
 
@@ -39,20 +40,41 @@ def gbnf(
     for llama.cpp, too.
     """
     request = asked(tools, tool_choice, dialect=dialect, parallel=parallel)
-    return None if request is None else _build(request, thought if request.forced else "none")
+    return None if request is None else _build(request, thought if request.forced else "none", GBNF)
+
+
+def lark(
+    tools: Iterable[Any] | None,
+    tool_choice: Any = "auto",
+    *,
+    dialect: str = "lfm2",
+    parallel: bool = True,
+    thought: Thought = "none",
+) -> str | None:
+    """The same for llguidance: vLLM's ``structured_outputs.grammar`` where its backend is *guidance*.
+
+    The family's markers are symbols there where they are special tokens, which no text stands for.  ``<think>`` and
+    ``</think>`` are text: these models' tokenizers have them as tokens that are not special.
+    """
+    request = asked(tools, tool_choice, dialect=dialect, parallel=parallel)
+    return None if request is None else _build(request, thought if request.forced else "none", LARK)
 
 
 @lru_cache(maxsize=64)
-def _build(asked: Asked, thought: Thought) -> str:
-    calls = Calls(asked, GBNF)
+def _build(asked: Asked, thought: Thought, notation: Notation) -> str:
+    calls = Calls(asked, notation)
     rules = calls.rules
     row = DIALECTS[asked.dialect]
-    if not asked.forced:
+    symbols = notation is LARK and row.needs_markers and row.markers_are_tokens
+    if not asked.forced and not symbols:
         return rules.text(_text_with_calls(calls, row, parallel=asked.parallel))
-    answer = rules.one_of(f"{BLANKS} {_block(calls, row, parallel=asked.parallel)}")
+    block = _block(calls, row, parallel=asked.parallel, symbols=symbols)
+    if not asked.forced:
+        return rules.text(f"({TEXT}? {block})* {TEXT}?" if asked.parallel else f"{TEXT}? ({block})?")
+    answer = rules.one_of(f"{BLANKS} {block}")
     if thought == "none":
         return rules.text(answer)
-    rest = text(rules, {CLOSE: answer, row.start: None}, may_end=False)
+    rest = f"{TO_CLOSE} {answer}" if symbols else text(rules, {CLOSE: answer, row.start: None}, may_end=False)
     return rules.text(rest if thought == "open" else f"({literal(OPEN)} {rest} | {answer})")
 
 
@@ -64,9 +86,11 @@ def _list(calls: Calls, row: Dialect, *, parallel: bool) -> str:
     return " ".join([*edge, literal(row.opener), one, *more, literal(row.closer), *edge])
 
 
-def _block(calls: Calls, row: Dialect, *, parallel: bool) -> str:
-    """A list with its markers, where the family writes any."""
+def _block(calls: Calls, row: Dialect, *, parallel: bool, symbols: bool) -> str:
+    """A list with its markers, where the family writes any; ``symbols``: as the grammar's symbols for the tokens."""
     listed = _list(calls, row, parallel=parallel)
+    if symbols:
+        return f"{row.start} {listed} {row.ends[0]}"
     return f"{literal(row.start)} {listed} {literal(row.ends[0])}" if row.needs_markers else listed
 
 
@@ -111,5 +135,5 @@ def text(rules: Rules, triggers: Mapping[str, str | None], *, may_end: bool) -> 
         alternatives = [literal("")] if may_end else []
         alternatives.append(f"{others} {names['']}")
         alternatives += [f"{char_class(chars(group))} {after}" for after, group in groups.items()]
-        rules.define(name, alternatives)
+        rules.define(name, alternatives, free=True)
     return names[""]

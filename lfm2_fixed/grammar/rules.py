@@ -54,10 +54,11 @@ class Rules:
         *,
         max_chars: int | None = None,
         followed_by: str | None = None,
+        free: bool = False,
         redundant: Iterable[str] = (),
     ) -> None:
         """Give a rule its alternatives; for the rest see :class:`~.notation.Rule`."""
-        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by, tuple(redundant))
+        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by, free, tuple(redundant))
 
     def one_of(self, *alternatives: str) -> str:
         """A rule that is one of ``alternatives``."""
@@ -84,7 +85,7 @@ class Rules:
 
     def text(self, root: str) -> str:
         """The grammar, beginning at the expression ``root``."""
-        return self.notation.text(root, self._rules)
+        return self.notation.write(root, self._rules)
 
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.tools import functions
-from ..grammar import after_thought, gbnf, structural_tag
+from ..grammar import after_thought, gbnf, lark, structural_tag
 from .errors import ProxyError
 from .request import Request
 from .settings import Settings
@@ -51,8 +51,6 @@ class Constraints:
         choice = request.choice
         if self._settings.constrain == "off" or kind.name not in _OWN or choice.none:
             return False
-        if kind.rust:  # it leaves every constraint to guidance, which reads no structural tag
-            return False
         if choice.required or choice.names is not None or request.single:
             return True
         return any(function.strict for function in functions(request.tools))
@@ -74,9 +72,7 @@ class Constraints:
                 param=own,
             )
         try:
-            found = (
-                _llama(request, self._settings) if kind.name == "llama.cpp" else _vllm(request, self._settings, kind)
-            )
+            found = _constraint(request, self._settings, kind)
         except (ValueError, RecursionError) as error:
             said = str(error) if isinstance(error, ValueError) else "the tools are nested too deep"
             raise ProxyError(400, f"{said}.", kind="invalid_request_error", param="tools") from None
@@ -105,15 +101,22 @@ def _own(body: Mapping[str, Any], kind: Kind) -> str | None:
     return "response_format" if isinstance(form, Mapping) and form.get("type") != "text" else None
 
 
-def _llama(request: Request, settings: Settings) -> dict[str, Any]:
-    grammar = gbnf(
+def _constraint(request: Request, settings: Settings, kind: Kind) -> dict[str, Any]:
+    """The field with the constraint, in the upstream's notation; none where nothing is to be constrained."""
+    if kind.name == "vllm" and not kind.rust:
+        return _vllm(request, settings, kind)
+    # vLLM's Rust front end leaves every constraint to the engine's guidance, whatever engine and request say of that.
+    # It reads no structural tag, and in GBNF it has no way to name a special token.
+    grammar = (lark if kind.rust else gbnf)(
         request.tools,
         request.body.get("tool_choice"),
         dialect=settings.dialect,
         parallel=not request.single,
         thought="open" if settings.reasoning == "open" else "possible",
     )
-    return {} if grammar is None else {"grammar": grammar}
+    if grammar is None:
+        return {}
+    return {"structured_outputs": {"grammar": grammar}} if kind.rust else {"grammar": grammar}
 
 
 def _vllm(request: Request, settings: Settings, kind: Kind) -> dict[str, Any]:

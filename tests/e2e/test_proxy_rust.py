@@ -8,8 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from rig import Server, chat_body, read_sse
+from rig import MODEL_NAME, Server, chat_body, read_sse
 
+from benchmarks.constrained import TOOLS as ASKED
+from benchmarks.constrained import ask, chat_tools, run
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
 from lfm2_fixed.repro.payloads import PAYLOADS
@@ -135,3 +137,41 @@ def test_special_tokens_on_request(front: At, client: httpx.Client) -> None:
     [call] = message["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"command": "cat my\\ file.txt"}
     assert message["content"].startswith("hi")
+
+
+# --- constrained calls: random weights, no script
+
+NOISE: dict[str, Any] = {"vllm_xargs": {"echo": 0}}
+
+
+def test_required_named_and_single_calls(front: At) -> None:
+    found = run(front.url, required=12, named=6, single=6, model=MODEL_NAME, **NOISE)
+    assert found["required, whole"] == found["required, streamed"] == 12
+    assert all(found[name] for name in ASKED) and found["several calls"], "the test shows less than it should"
+
+
+def token(client: httpx.Client, at: At | Server, text: str) -> str:
+    """The number of the token that ``text`` is."""
+    prompt = {"prompt": text, "model": MODEL_NAME, "add_special_tokens": False}
+    [number] = client.post(at.url + "/tokenize", json=prompt).json()["tokens"]
+    return str(number)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_strict_tools_with_auto(front: At, client: httpx.Client, stream: bool) -> None:
+    """The model is pushed to start a call; in it the schemas hold."""
+    bias = {token(client, front, START): 100}
+    for n in range(4):
+        body = {"tools": chat_tools(strict=True), "parallel_tool_calls": False, "logit_bias": bias}
+        assert len(ask(client, front.url, n, model=MODEL_NAME, stream=stream, **body, **NOISE)) == 1
+
+
+def test_a_thought_before_a_forced_call(rust: Server, client: httpx.Client) -> None:
+    """The model is pushed to think, and still more to end its thought."""
+    bias = {token(client, rust, "<think>"): 50, token(client, rust, "</think>"): 60}
+    choice = {"type": "function", "function": {"name": "now"}}
+    body = chat_body("go", chat_tools(), tool_choice=choice, logit_bias=bias, max_tokens=1000, temperature=1, **NOISE)
+    with running(Settings(rust.url, reasoning="keep")) as url:
+        message = post(client, At(url), body).json()["choices"][0]["message"]
+    assert message["content"].strip() == "<think></think>"
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["now"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="module", params=["xgrammar", "llama.cpp"])
+@pytest.fixture(scope="module", params=["xgrammar", "llama.cpp", "llguidance"])
 def engines(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each engine in turn: what the tests write about a schema holds for its grammar."""
     from tests.support import llama_rig, tags  # here: they need what the tests without an engine have not
