@@ -50,18 +50,22 @@ def lark(
     dialect: str = "lfm2",
     parallel: bool = True,
     thought: Thought = "none",
+    thought_tokens: bool = False,
 ) -> str | None:
     """The same for llguidance: vLLM's ``structured_outputs.grammar`` where its backend is *guidance*.
 
-    The family's markers are symbols there where they are special tokens, which no text stands for.  ``<think>`` and
-    ``</think>`` are text: these models' tokenizers have them as tokens that are not special.
+    The family's markers are symbols there where they are special tokens, which no text stands for.  ``thought_tokens``:
+    so are ``<think>`` and ``</think>``.  llguidance takes every added token of that form for a special one, whatever the
+    tokenizer says, and refuses a symbol that is no token.
     """
     request = asked(tools, tool_choice, dialect=dialect, parallel=parallel)
-    return None if request is None else _build(request, thought if request.forced else "none", LARK)
+    if request is None:
+        return None
+    return _build(request, thought if request.forced else "none", LARK, thought_tokens)
 
 
 @lru_cache(maxsize=64)
-def _build(asked: Asked, thought: Thought, notation: Notation) -> str:
+def _build(asked: Asked, thought: Thought, notation: Notation, thought_tokens: bool = False) -> str:
     calls = Calls(asked, notation)
     rules = calls.rules
     row = DIALECTS[asked.dialect]
@@ -70,10 +74,14 @@ def _build(asked: Asked, thought: Thought, notation: Notation) -> str:
         return rules.text(_text_with_calls(calls, row, parallel=asked.parallel))
     block = _block(calls, row, parallel=asked.parallel, symbols=symbols)
     if not asked.forced:
-        return rules.text(f"({TEXT}? {block})* {TEXT}?" if asked.parallel else f"{TEXT}? ({block})?")
+        between = f"({TEXT} | {OPEN} | {CLOSE})*" if thought_tokens else f"{TEXT}?"
+        return rules.text(f"({between} {block})* {between}" if asked.parallel else f"{between} ({block})?")
     answer = rules.one_of(f"{BLANKS} {block}")
     if thought == "none":
         return rules.text(answer)
+    if thought_tokens:
+        rest = f"{TEXT}? {CLOSE} {answer}"
+        return rules.text(rest if thought == "open" else f"({OPEN} {rest} | {answer})")
     rest = f"{TO_CLOSE} {answer}" if symbols else text(rules, {CLOSE: answer, row.start: None}, may_end=False)
     return rules.text(rest if thought == "open" else f"({literal(OPEN)} {rest} | {answer})")
 
