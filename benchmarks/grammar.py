@@ -20,6 +20,7 @@ import json
 import logging
 import random
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -224,6 +225,7 @@ def optional_arguments(bench: Bench, count: int) -> tuple[float, float]:
 
 def schemas(path: Path | None, tries: int = 60) -> None:
     """Print what the grammar accepts of calls of the tools in ``path``, and how long it took to build."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "serve"))  # the support of the tests uses it
     from lfm2_fixed.grammar import relaxed as reports
     from lfm2_fixed.grammar import work
     from tests.support import DATA, sampling

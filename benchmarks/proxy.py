@@ -117,6 +117,12 @@ def serve(role: str, url: str) -> None:
     server.run(sockets=[listener])
 
 
+def cpu(pid: int) -> float:
+    """Nanoseconds of CPU time that a process has used, less those of threads that have ended."""
+    # Finer than /proc/PID/stat, which counts in hundredths of a second.
+    return sum(float((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir())
+
+
 @dataclass
 class Process:
     """One of the servers, in a process of its own."""
@@ -129,14 +135,14 @@ class Process:
     def reset(self) -> float:
         """Begin to count; what :meth:`used` is to be given."""
         if self.dumps is None:
-            return self._nanoseconds()
+            return cpu(self.pid)
         self._control("-z")
         return 0
 
     def used(self, before: float) -> float:
         """Nanoseconds of CPU time since :meth:`reset`, or instructions."""
         if self.dumps is None:
-            return self._nanoseconds() - before
+            return cpu(self.pid) - before
         for old in self.dumps.glob("out.*.*"):
             old.unlink()
         self._control("-d")
@@ -152,11 +158,6 @@ class Process:
         """Resident memory, in MB."""
         found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.pid}/status").read_text())
         return int(found[1]) / 1024 if found else 0.0
-
-    def _nanoseconds(self) -> float:
-        # Finer than /proc/PID/stat, which counts in hundredths of a second.
-        tasks = Path(f"/proc/{self.pid}/task").iterdir()
-        return sum(float((task / "schedstat").read_text().split()[0]) for task in tasks)
 
     def _control(self, what: str) -> None:
         subprocess.run(["callgrind_control", what, str(self.pid)], check=True, capture_output=True)

@@ -1,13 +1,14 @@
 """In real servers: how long others wait while one request streams a long argument.
 
-    python -m benchmarks.server [--size 64] [--stock lfm2] [--json FILE]
+    python -m benchmarks.server [--size 64] [--stock lfm2] [--only fixed rust] [--json FILE]
 
-Starts two vLLM servers one after the other, on the CPU with the tiny scripted model of
+Starts vLLM servers one after the other, on the CPU with the tiny scripted model of
 ``serve/`` (its venv: ``LFM2_FIXED_SERVE_VENV``, made by ``serve/setup_venv.sh``): one with
-vLLM's own parser, one with this one.  The same long call is streamed from each.  Meanwhile
-``/health`` is asked again and again, which needs the event loop and nothing else, and a second
-request streams prose.  Times of the wall clock, and the engine and this client share the machine:
-compare the two servers with each other, and both with the idle server.
+vLLM's own parser, one with this one, and vLLM's Rust front end with ``lfm2-fixed proxy`` before it.
+The same long call is streamed from each.  Meanwhile ``/health`` is asked again and again, which needs
+the event loop and nothing else, and a second request streams prose.  Then a call is streamed alone, for
+the CPU time of a chunk, and many at once.  All but that are times of the wall clock, and the engine and
+this client share the machine: compare the servers with each other, and each with itself when idle.
 """
 
 from __future__ import annotations
@@ -18,15 +19,20 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .proxy import cpu, process
 from .texts import SHAPES, START, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROBE_PAUSE = 0.02  # seconds between two questions
+CROWD = 64  # streams at once, twice as many as the engine decodes together
+ALONE_KB = 16  # of the call that is streamed alone: so many chunks that those of the request do not count
 
 
 @dataclass
@@ -74,6 +80,27 @@ class Result:
     """Of the arguments."""
     complete: bool = False
     """It ended within the time allowed, and its arguments are one JSON object."""
+    cpu: list[float] = field(default_factory=list)
+    """Microseconds of CPU time for a chunk of a stream that is alone, of each process that answers HTTP."""
+    crowd: Spread = field(default_factory=Spread)
+    """``/health`` while ``CROWD`` calls stream at once."""
+    crowd_cpu: list[float] = field(default_factory=list)
+    """As ``cpu``, meanwhile."""
+    crowd_seconds: float = 0.0
+    """Until the last of these streams ended."""
+
+    def __str__(self) -> str:
+        def costs(each: list[float]) -> str:
+            return " + ".join(f"{cost:.0f}" for cost in each) + " µs CPU a chunk"
+
+        return (
+            f"{self.parser}: first argument byte after {self.first_byte * 1000:.0f} ms; {self.characters} characters "
+            f"in {self.chunks} chunks, {self.seconds:.1f} s, {'complete' if self.complete else 'NOT complete'}\n"
+            f"    /health, idle:       {self.idle}\n    /health, meanwhile:  {self.health}\n"
+            f"    other stream's gaps: {self.gaps}\n    a stream alone:      {costs(self.cpu)}\n"
+            f"    {CROWD} at once:          {costs(self.crowd_cpu)}, {self.crowd_seconds:.1f} s\n"
+            f"    /health, meanwhile:  {self.crowd}"
+        )
 
 
 def events(port: int, body: dict[str, Any], stop: threading.Event) -> Iterator[dict[str, Any]]:
@@ -104,28 +131,66 @@ def probe(port: int, stop: threading.Event, into: list[float]) -> None:
         stop.wait(PROBE_PAUSE)
 
 
-def measure(server: Any, parser: str, size: int, limit: float, pace: float, chat_body: Any) -> Result:
-    """Measure a running server."""
+@contextmanager
+def probing(port: int) -> Iterator[list[float]]:
+    """Ask ``/health`` meanwhile; the seconds of each answer."""
+    stop = threading.Event()
+    seen: list[float] = []
+    prober = threading.Thread(target=probe, args=(port, stop, seen))
+    prober.start()
+    try:
+        yield seen
+    finally:
+        stop.set()
+        prober.join()
+
+
+def count(port: int, body: dict[str, Any]) -> int:
+    """Stream an answer; its chunks."""
+    return sum(1 for _ in events(port, body, threading.Event()))
+
+
+def measure_cpu(result: Result, port: int, pids: Sequence[int], pace: float, call: Callable[[int, float], Any]) -> None:
+    """Measure what chunks cost these processes, and how long others wait for many streams."""
+    before = [cpu(pid) for pid in pids]
+    chunks = count(port, call(ALONE_KB * 1024, pace))
+    result.cpu = [(cpu(pid) - old) / chunks / 1000 for pid, old in zip(pids, before)]
+    before = [cpu(pid) for pid in pids]
+    begin = time.perf_counter()
+    with probing(port) as waits, ThreadPoolExecutor(CROWD) as pool:
+        # The pauses of all streams add up.
+        chunks = sum(pool.map(lambda _: count(port, call(1024, 2 * pace / CROWD)), range(CROWD)))
+    result.crowd_seconds = time.perf_counter() - begin
+    result.crowd = Spread.of(waits)
+    result.crowd_cpu = [(cpu(pid) - old) / chunks / 1000 for pid, old in zip(pids, before)]
+
+
+def measure(
+    port: int, pids: Sequence[int], parser: str, size: int, limit: float, pace: float, chat_body: Any
+) -> Result:
+    """Measure a running server.  ``pids``: of what answers HTTP."""
     result = Result(parser)
-    text = SHAPES["string"].make(size)
-    call = chat_body(text, TOOLS, stream=True, tool_choice="auto", max_tokens=30_000)
-    prose = chat_body(SHAPES["prose"].make(size), None, stream=True, max_tokens=30_000)
-    for body in (call, prose):
+
+    def body_of(shape: str, tools: Any, size: int, pace: float) -> dict[str, Any]:
+        text = SHAPES[shape].make(size)
+        body: dict[str, Any] = chat_body(text, tools, stream=True, max_tokens=30_000)
         body["vllm_xargs"]["step_ms"] = pace
+        return body
+
+    def call_of(size: int, pace: float) -> dict[str, Any]:
+        return body_of("string", TOOLS, size, pace) | {"tool_choice": "auto"}
+
+    call = call_of(size, pace)
+    prose = body_of("prose", None, size, pace)
     never = threading.Event()
     for body in (
         chat_body(START + "[write(text='x')]", TOOLS, stream=True, max_tokens=100),
         prose | {"max_tokens": 50},
     ):
-        for _ in events(server.port, body, never):  # the first requests of a server are slow
+        for _ in events(port, body, never):  # the first requests of a server are slow
             pass
-    idle: list[float] = []
-    stop = threading.Event()
-    prober = threading.Thread(target=probe, args=(server.port, stop, idle))
-    prober.start()
-    time.sleep(4)
-    stop.set()
-    prober.join()
+    with probing(port) as idle:
+        time.sleep(4)
     result.idle = Spread.of(idle)
 
     health: list[float] = []
@@ -134,19 +199,19 @@ def measure(server: Any, parser: str, size: int, limit: float, pace: float, chat
 
     def other() -> None:
         before = 0.0
-        for _ in events(server.port, prose, stop):
+        for _ in events(port, prose, stop):
             now = time.perf_counter()
             if before:
                 gaps.append(now - before)
             before = now
 
-    threads = [threading.Thread(target=other), threading.Thread(target=probe, args=(server.port, stop, health))]
+    threads = [threading.Thread(target=other), threading.Thread(target=probe, args=(port, stop, health))]
     alarm = threading.Timer(limit, stop.set)
     begin = time.perf_counter()
     for thread in (*threads, alarm):
         thread.start()
     arguments = ""
-    for chunk in events(server.port, call, stop):
+    for chunk in events(port, call, stop):
         for choice in chunk["choices"]:
             for piece in choice["delta"].get("tool_calls") or ():
                 result.chunks += 1
@@ -161,6 +226,7 @@ def measure(server: Any, parser: str, size: int, limit: float, pace: float, chat
         thread.join()
     result.health, result.gaps, result.characters = Spread.of(health), Spread.of(gaps), len(arguments)
     result.complete = in_time and arguments == SHAPES["string"].calls(size)[0][1]
+    measure_cpu(result, port, pids, pace, call_of)
     return result
 
 
@@ -177,7 +243,7 @@ def main(argv: list[str] | None = None) -> int:
         "outruns the API server",
     )
     parser.add_argument("--stock", default="lfm2", help="vLLM's own parser (default lfm2)")
-    parser.add_argument("--only", choices=["stock", "fixed"], help="one of the two servers")
+    parser.add_argument("--only", choices=["stock", "fixed", "rust"], nargs="+", help="some of the servers")
     parser.add_argument("--json", type=Path, help="also write the results there")
     options = parser.parse_args(argv)
     sys.path.insert(0, str(ROOT / "serve"))
@@ -189,26 +255,26 @@ def main(argv: list[str] | None = None) -> int:
     )
 
     results = []
-    names = {"stock": options.stock, "fixed": "lfm2_fixed"}
+    names = {"stock": options.stock, "fixed": "lfm2_fixed", "rust": "Rust, lfm2-fixed proxy"}
     for kind, name in names.items():
-        if options.only not in (None, kind):
+        if options.only and kind not in options.only:
             continue
         print(f"{name}: starting a server", flush=True)
         try:
-            with Server(name, plugin=PLUGIN if kind == "fixed" else None) as server:
+            with ExitStack() as stack:
+                plugin = PLUGIN if kind == "fixed" else None
+                server = stack.enter_context(Server(name, plugin=plugin, rust=kind == "rust"))
+                port, pids = server.port, [server.pid]
+                if kind == "rust":
+                    proxy = stack.enter_context(process("ours", server.url))
+                    port, pids = int(proxy.url.rpartition(":")[2]), [server.pid, proxy.pid]
                 print(f"{name}: streaming {options.size} KB", flush=True)
-                result = measure(server, name, options.size * 1024, options.limit, options.pace, chat_body)
+                result = measure(port, pids, name, options.size * 1024, options.limit, options.pace, chat_body)
         except ServerError as error:
             print(error, file=sys.stderr)
             return 1
         results.append(result)
-        print(
-            f"{name}: first argument byte after {result.first_byte * 1000:.0f} ms; {result.characters} characters in "
-            f"{result.chunks} chunks, {result.seconds:.1f} s, {'complete' if result.complete else 'NOT complete'}\n"
-            f"    /health, idle:       {result.idle}\n    /health, meanwhile:  {result.health}\n"
-            f"    other stream's gaps: {result.gaps}",
-            flush=True,
-        )
+        print(result, flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
     return 0

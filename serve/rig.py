@@ -221,6 +221,11 @@ class Server:
         """Whether its process is there."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """The process that answers HTTP; the engine is a child of it.  0: none runs."""
+        return self._process.pid if self._process is not None else 0
+
     def wait(self) -> int:
         """Wait until it ends by itself; its exit status."""
         return 0 if self._process is None else self._process.wait()

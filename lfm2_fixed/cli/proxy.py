@@ -89,7 +89,8 @@ def proxy(host: str, port: int, shutdown_timeout: float, quiet: bool, **options:
     \b
     parse   asks the server for the model's own text (tool_choice "none": the tools
             stay in the prompt) and reads the calls here, while they stream.
-            "required" and named functions are checked in the reply.
+            "required", named and strict tools go along as a grammar (--constrain), and all
+            but the schemas is checked in the reply.
     buffer  asks the server for the whole reply, which it reads itself, and sends it
             on as a short stream: for servers that fail only when they stream.
     auto    parse in front of llama.cpp (it answers /props) and vLLM (/version);

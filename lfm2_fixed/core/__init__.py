@@ -31,7 +31,7 @@ the caller feeds whatever it has, and a suspended look-ahead costs nothing when 
 ``read_…`` they may wait so; ``take_…`` is done at once, or does nothing.  A whole text is a text
 fed once: there is no second parser (contract 1, L2).
 
-Who owns what.  A turn has one ``Envelope``, one ``Writer`` and one ``Input``; they last as long as it
+Who owns what.  A turn has one ``Text``, one ``Writer`` and one ``Input``; they last as long as it
 does.  A block has one ``Block`` and one ``Source``; what a block does not take is read again as text.
 A call has its brackets (``Block.frames``), and its name and waiting JSON in the writer.  Nothing is
 shared between turns but tables.

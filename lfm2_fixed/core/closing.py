@@ -20,7 +20,7 @@ from .cursor import Reader, is_name
 from .elements import Elements
 from .expression import NONE, STRINGS, pass_expression
 from .literals import opens_literal, opens_string, pass_string
-from .slips import quoted_name, slipped
+from .slips import quoted_name, slipped, slipped_entry
 from .state import BRACE, CALL, DICT, LIST, OBJECT, Block, Frame
 from .tokens import CLOSERS, DIGITS, PLAIN_NAME, QUOTES
 
@@ -63,8 +63,9 @@ def _first(block: Block, after: int, raw_newline: bool) -> Reader[Verdict]:
     if (yield from _GoesOn(block, strict=False, speculate=speculate, raw_newline=raw_newline).after_value()):
         return Verdict.CLOSE
     failed = source.offset
-    if (yield from quoted_name(block, after)) or (yield from slipped(block, after)):
-        return Verdict.MALFORMED
+    for slip in (slipped_entry, quoted_name, slipped):
+        if (yield from slip(block, after)):
+            return Verdict.MALFORMED
     if not speculate:
         return Verdict.TEXT
     block.speculate_from = failed
@@ -141,7 +142,7 @@ class _GoesOn:
     """Whether *the list goes on* at the cursor, behind a value (contract 4.7.4, 4.7.5).  Moves the cursor.
 
     ``speculate``: look-aheads of any length are allowed: comments, and (in what may be Python) elements that are
-    no literals.  ``walk`` (strictly): so is going to the list's end, or that of a call whose tool is not declared.
+    no literals.  ``walk`` (strictly): so is going to the list's end.
     """
 
     def __init__(self, block: Block, *, strict: bool, speculate: bool, raw_newline: bool, walk: bool = False) -> None:
@@ -292,34 +293,6 @@ class _GoesOn:
             if not self.walk and ahead == _ELEMENTS_AHEAD:
                 return True
 
-    def _undeclared(self, frame: Frame) -> Reader[bool]:
-        """Behind ``name=`` in a call whose tool is not declared: whether values follow, up to where calls end.
-
-        Code is full of ``f('x', name=value)``; what is behind it tells it from the end of a call.
-        """
-        source = self.source
-        while True:
-            char = yield from source.skip(self.comments)
-            if not self.walk:
-                return (yield from opens_literal(source, char))
-            char = yield from self.ahead.element(frame.closer, char)
-            if not char:
-                return self.ahead.open_string
-            if char == ",":
-                source.pos += 1
-                char = yield from source.skip(self.comments)
-                if char != frame.closer:
-                    if (yield from source.ahead(2)) == "**":
-                        return True
-                    if not is_name((yield from source.name())) or (yield from source.skip(self.comments)) != "=":
-                        return False
-                    source.pos += 1
-                    continue
-            if char != frame.closer:
-                return False
-            source.pos += 1
-            return (yield from self._after_call())
-
     def _argument(self, frame: Frame, char: str) -> Reader[bool | None]:
         """Whether ``name=`` or ``**`` is next.  None: neither, nothing is passed: maybe an argument without a name."""
         source = self.source
@@ -338,7 +311,7 @@ class _GoesOn:
             if self.block.parameters:
                 return name in self.block.parameters
             source.pos += 1  # no tool says which names there are: code is full of ``name=name``
-            return (yield from self._undeclared(frame))
+            return (yield from opens_literal(source, (yield from source.skip(self.comments))))
         source.rewind(start)
         return None
 

@@ -11,7 +11,7 @@ import re
 
 from .cursor import Reader, Source
 from .expression import NONE, pass_expression
-from .literals import opens_literal, pass_string
+from .literals import opens_literal, pass_run, pass_string
 from .tokens import CLOSERS, MAX_DEPTH, NEWLINES, QUOTES
 
 # No literal and no expression, but what a slip may leave there; what opens or closes something is never passed so.
@@ -64,7 +64,7 @@ class Elements:
             if char in (",", closer):
                 return char
         self._rewind(start)
-        yield from self._other()
+        yield from pass_run(source, _OTHER)
         char = yield from source.skip(comments=False)
         return char if char in (",", closer) and source.offset > start else ""
 
@@ -92,13 +92,3 @@ class Elements:
             if len(closers) > MAX_DEPTH:
                 return False
             char = yield from source.skip(comments=False)
-
-    def _other(self) -> Reader[None]:
-        source = self._source
-        while True:
-            run = _OTHER.match(source.text, source.pos)
-            assert run
-            source.pos = run.end()
-            if source.pos < len(source.text) or source.ended:
-                return
-            yield

@@ -2,7 +2,7 @@
 
     turn := (text | marker block end echo? | bare list | JSON answer)*
 
-Three states, each with what it needs and no more: ``_Text``, ``_InBlock``, ``_Echo``.  A state reads
+Three states, each with what it needs and no more: ``Text``, ``_InBlock``, ``_Echo``.  A state reads
 from the turn's ``Input`` and answers with the state that goes on, or with None where more text must
 come first.
 
@@ -14,15 +14,16 @@ might be the beginning of a marker is held until it is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cached_property
 from typing import Union
 
 from .block import BlockReader
 from .cursor import Source
 from .dialects import Dialect
-from .input import SLICE, Input
+from .input import Input
 from .openings import BareOpening, Opening, block_opens
-from .sentinels import MARKER_QUOTES, Markup, Sentinels, markup, sentinels
+from .sentinels import MARKER_QUOTES, Markup, Sentinels, sentinels
 from .state import Block
 from .tokens import TEXT_BLANKS
 from .tools import Declared, Tools
@@ -32,75 +33,36 @@ Take = Callable[[str], bool]
 """Reads text in which no sentinel begins, and stays in its state.  False: the state's ``read`` must do it."""
 
 
-def _refuse(text: str) -> bool:
+def refuse(text: str) -> bool:
     """A :data:`Take`, where text cannot be read without what is around it."""
     return False
 
 
-class Envelope:
-    """Reads a turn, and writes it to ``out``.
+class Text:
+    """Between blocks.  A turn begins in this state, which lasts as long as the turn: blocks come back to it."""
 
-    ``special_tokens`` are left out of the content, and markers that belong to no block; none: the client asked for
-    special tokens, and all of them stay.
-    """
-
-    def __init__(
-        self,
-        dialect: Dialect,
-        tools: Tools,
-        out: Writer,
-        *,
-        special_tokens: Iterable[str],
-    ) -> None:
-        self._input = Input()
-        hidden = tuple(special_tokens)
-        self._text = _Text(
-            dialect,
-            Declared(tools),
-            markup(dialect.markers, hidden, not hidden),
-            out,
-        )
-        self._state: _State = self._text
-        self._take: Take = self._state.take  # the state's, or one that refuses while something is held
-
-    def feed(self, text: str) -> None:
-        """Read more text."""
-        if "<" not in text and len(text) <= SLICE and self._take(text):
-            # Nothing was held, no marker begins in the text, and the state goes on: most deltas are like this.
-            return
-        self._input.add(text)
-        self._run()
-
-    def finish(self) -> None:
-        """Read the end of the turn."""
-        self._input.close()
-        self._run()
-        self._text.out.finish()
-
-    def _run(self) -> None:
-        turn = self._input
-        while turn.next_slice():
-            while (state := self._state.read(turn)) is not None:
-                self._state = state
-        self._take = self._state.take if turn.at == len(turn.text) else _refuse
-
-
-class _Text:
-    """Between blocks.  This state lasts as long as the turn: blocks come back to it."""
-
-    def __init__(self, dialect: Dialect, tools: Declared, markers: Markup, out: Writer) -> None:
+    def __init__(self, dialect: Dialect, tools: Tools, markers: Markup, out: Writer) -> None:
         self.out = out
         self._dialect = dialect
-        self._tools = tools
+        self._given = tools
         self._markers = markers
         self._ends = sentinels(dialect.ends)
         self._plain = not dialect.bare_lists  # text without ``<`` is content
         self._first = True  # only blanks so far
-        self._first_brackets = "[{" if dialect.json_answers and tools else "["
         self._last = ""  # text whose last character is the one before this, unless a sentinel was left out between
         self._unended = False  # a block has not met its end marker: the next one is its own
         self._dead_ends: dict[str, int] = {}  # what openings of bare lists found, see ``BareOpening``
         self._python_until = 0  # up to this offset in the turn a block fell back to Python's quote rule
+
+    @cached_property
+    def _tools(self) -> Declared:
+        """What the request declares, read where a call may begin: a turn of prose is not to pay for it."""
+        return Declared(self._given)
+
+    @property
+    def _json_answers(self) -> bool:
+        """Whether the turn's first ``{``, in a list or not, may be a call (contract 6.8)."""
+        return self._dialect.json_answers and bool(self._tools)
 
     def take(self, text: str) -> bool:
         """A :data:`Take`; it refuses where a list without a marker may begin."""
@@ -111,7 +73,7 @@ class _Text:
             self._last = text
         return True
 
-    def read(self, turn: Input) -> _State | None:
+    def read(self, turn: Input) -> State | None:
         text = turn.text
         start = turn.at
         if not turn.found or (turn.found[0] and turn.found[0].start() < start):
@@ -120,7 +82,7 @@ class _Text:
         if self._dialect.bare_lists and (bare := self._find_bare(text, start, stop)) >= 0:
             self._emit(text[start:bare])
             turn.at = bare
-            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json="{" in self._first_brackets)
+            opening = BareOpening(turn.offset, self._dead_ends, first=self._first, json=self._json_answers)
             return self._block(turn, opening, "")
         self._emit(text[start:stop])
         turn.at = stop
@@ -158,14 +120,13 @@ class _Text:
         """Where a list of calls or an answer in JSON may begin without a marker, or -1."""
         if self._first:
             visible = _VISIBLE.search(text, start, stop)
-            if visible and visible[0] in self._first_brackets:
+            if visible and (visible[0] == "[" or (visible[0] == "{" and self._json_answers)):
                 return visible.start()
-        if self._tools:
-            bracket = text.find("[", start, stop)
-            while bracket >= 0:
-                if (text[bracket - 1] if bracket > start else self._last[-1:]) in _BLANK:
-                    return bracket
-                bracket = text.find("[", bracket + 1, stop)
+        bracket = text.find("[", start, stop)
+        while bracket >= 0 and self._tools:
+            if (text[bracket - 1] if bracket > start else self._last[-1:]) in _BLANK:
+                return bracket
+            bracket = text.find("[", bracket + 1, stop)
         return -1
 
     def _block(self, turn: Input, opening: Opening, marker: str) -> _InBlock:
@@ -181,7 +142,7 @@ class _Text:
         )
         return _InBlock(self, block, BlockReader(block, opening), marker, self._ends, turn.offset)
 
-    def after_block(self, turn: Input, block: _InBlock, token: re.Match[str] | None, start: int, stop: int) -> _State:
+    def after_block(self, turn: Input, block: _InBlock, token: re.Match[str] | None, start: int, stop: int) -> State:
         """A block is over; the slice from ``start`` to ``stop`` was the last it was given, ``token`` may follow.
 
         What the block left is read as text, and then the token, unless that ended the block.
@@ -215,7 +176,7 @@ class _InBlock:
     """In a block, or in what may turn out to be none."""
 
     def __init__(
-        self, text: _Text, block: Block, reader: BlockReader, marker: str, ends: Sentinels, offset: int
+        self, text: Text, block: Block, reader: BlockReader, marker: str, ends: Sentinels, offset: int
     ) -> None:
         self.source = block.source
         self.marker = marker  # the one that opened it
@@ -250,7 +211,7 @@ class _InBlock:
         self._over = self._resume()
         return not self._over
 
-    def read(self, turn: Input) -> _State | None:
+    def read(self, turn: Input) -> State | None:
         start = turn.at
         token, stop = self._ends.find(turn.text, start, False)
         done = self._over or not self.take(turn.text[start:stop])
@@ -277,16 +238,16 @@ class _InBlock:
 class _Echo:
     """After a block: whether its text and end come again, blanks around the text aside."""
 
-    def __init__(self, text: _Text, block: str, end: str) -> None:
+    def __init__(self, text: Text, block: str, end: str) -> None:
         self._text = text
         self._pieces: list[str] = []
         self._parts = ["", block.strip(TEXT_BLANKS), "", end]  # "" stands for blanks
         self._matched = 0  # of the first part
         self._used = 0  # of the last piece
 
-    take: Take = staticmethod(_refuse)
+    take: Take = staticmethod(refuse)
 
-    def read(self, turn: Input) -> _State | None:
+    def read(self, turn: Input) -> State | None:
         repeats = self._compare(turn.text[turn.at :])
         if repeats is None and not turn.ending:
             turn.at = len(turn.text)
@@ -316,7 +277,7 @@ class _Echo:
         return True
 
 
-_State = Union[_Text, _InBlock, _Echo]
+State = Union[Text, _InBlock, _Echo]
 _BLANK = frozenset(TEXT_BLANKS)
 """Before a list without markers (contract 6.7).  A set, in which the beginning of the text is none."""
 _VISIBLE = re.compile(rf"[^{TEXT_BLANKS}]")

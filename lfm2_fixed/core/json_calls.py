@@ -83,12 +83,13 @@ class _JsonCall:
         block.frames.append(frame)
         source.pos += 1
         while (char := source.now() or (yield from source.skip())) != "}":
-            frame.at_key = True
+            frame.at_key = frame.word = True
             key = yield from _json_key(block, char)
             if key in frame.keys:
                 raise Malformed(source.offset)
             frame.keys.add(key)
             frame.at_key = False
+            frame.word = key == _NAME
             source.pos += 1
             char = source.now() or (yield from source.skip())
             if key in _ARGUMENTS:

@@ -66,22 +66,22 @@ def pass_number(source: Source) -> Reader[bool]:
     base = (yield from source.ahead(2)).lower()
     if base in ("0x", "0o", "0b"):
         source.pos += 2
-        return bool((yield from _pass_run(source, _HEX_RUN if base == "0x" else _DIGIT_RUN)))
-    digits = yield from _pass_run(source, _DIGIT_RUN)
+        return bool((yield from pass_run(source, _HEX_RUN if base == "0x" else _DIGIT_RUN)))
+    digits = yield from pass_run(source, _DIGIT_RUN)
     if (yield from source.peek()) == ".":
         source.pos += 1
-        digits += yield from _pass_run(source, _DIGIT_RUN)
+        digits += yield from pass_run(source, _DIGIT_RUN)
     if not digits:
         return False
     exponent = (yield from source.ahead(3)).lower()
     if _EXPONENT.match(exponent):
         source.pos += 2
-        yield from _pass_run(source, _DIGIT_RUN)
+        yield from pass_run(source, _DIGIT_RUN)
     source.pos += (yield from source.peek()) in ("j", "J")
     return True
 
 
-def _pass_run(source: Source, pattern: re.Pattern[str]) -> Reader[int]:
+def pass_run(source: Source, pattern: re.Pattern[str]) -> Reader[int]:
     """Pass what the pattern, which matches anywhere, takes in one piece or many: how many characters."""
     start = source.offset
     while True:

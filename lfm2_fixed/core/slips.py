@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 
 from .cursor import Reader, Source
-from .state import CALL, Block
+from .literals import pass_string
+from .state import CALL, DICT, LIST, OBJECT, Block, Frame
 from .tokens import NAME_CHARACTERS, QUOTES
 
 _CLOSERS_AND_COMMAS = re.compile(r"[ \t,)\]}]*")
@@ -24,6 +25,31 @@ def quoted_name(block: Block, after: int) -> Reader[bool]:
         return False
     source.rewind(after)
     return (yield from source.skip(comments=False)) == "=" and (yield from source.ahead(2)) != "=="
+
+
+def slipped_entry(block: Block, after: int) -> Reader[bool]:
+    """Whether punctuation is broken behind a string's first quote, which does not close, where keys have colons.
+
+    A key without a colon or a value (``{'a' 'b', …}``, ``{'k': 'v', 'l'}``), a key in a set, a value that the next
+    key follows without a comma (``{'a': 'x' 'b': …}``).  In the keys and the name of a call in JSON form no quote
+    is text at all; right before a letter it opens a string, which is for ``lacks_quote`` to judge.
+    """
+    source = block.source
+    frame = block.frames[-1]
+    cut = source.exhausted  # what would close the string may be missing only because the text ends
+    source.rewind(after)
+    if frame.word:
+        return not cut and not (yield from source.peek()).isalnum()
+    char = yield from source.skip(comments=False)
+    if frame.kind == DICT and frame.at_key:
+        while char and char in QUOTES and (yield from pass_string(source)):
+            char = yield from source.skip()  # joined to a key, if a colon is behind it
+        return char in (",", "}")
+    if frame.kind == LIST:
+        return char == ":" and frame.closer == "}"
+    if frame.kind not in (DICT, OBJECT) or not char or char not in QUOTES or source.newline:
+        return False
+    return (yield from pass_string(source)) and (yield from source.skip(comments=False)) == ":"
 
 
 def slipped(block: Block, after: int) -> Reader[bool]:
@@ -92,6 +118,14 @@ def _name_before(text: str, end: int) -> str:
     return run[0][::-1]
 
 
+def _key_lacks_quote(source: Source, start: int, frame: Frame, *, first: bool) -> bool:
+    """The same in a key, ``{'a: 'x', …}``: a colon is behind it.  In a call's keys and name it is before a letter."""
+    if not first or frame.word:
+        return first and source.text[source.pos : source.pos + 1].isalnum()
+    before = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]
+    return before.rstrip(" ").endswith(":")
+
+
 def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
     """Whether a quote is missing before the one just passed, which opens a string: it is text of the literal so far.
 
@@ -101,6 +135,8 @@ def lacks_quote(block: Block, start: int, *, first: bool) -> bool:
     """
     source = block.source
     frame = block.frames[0]
+    if block.frames[-1].at_key or block.frames[-1].word:
+        return _key_lacks_quote(source, start, block.frames[-1], first=first)
     if not block.tools or frame.kind != CALL:
         return False
     text = source.since(max(start, source.offset - _LONGEST_BEGINNING))[:-1]

@@ -21,13 +21,14 @@ DICT = "dict"
 class Frame:
     """One open bracket."""
 
-    __slots__ = ("kind", "closer", "json_close", "at_key", "keys", "merged", "comma", "mark")
+    __slots__ = ("kind", "closer", "json_close", "at_key", "word", "keys", "merged", "comma", "mark")
 
     def __init__(self, kind: str, closer: str, *, json_close: str = "") -> None:
         self.kind = kind
         self.closer = closer  # the bracket that closes it in the source
         self.json_close = json_close  # ... and in the JSON text, if the value reader writes it
         self.at_key = kind in (BRACE, DICT, OBJECT)  # the current element is, or may be, a key
+        self.word = False  # the current element is a key or the name of a call: no quote can be text in it
         self.keys: set[str] = set()  # of a dict or a call, as JSON text
         # A comma was read, which is written before the next element, if any; a dict's entries are the call's arguments.
         self.comma = self.merged = False

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .dialects import DIALECTS
-from .envelope import Envelope
+from .envelope import State, Take, Text, refuse
 from .events import ArgumentsDelta, CallEnd, CallStart, Content, Event
+from .input import SLICE, Input
+from .sentinels import markup
 from .tools import Tools
 from .writer import Writer
 
@@ -48,17 +50,18 @@ class PythonicStream:
         if mode not in ("delta", "call"):
             raise ValueError(f"Unknown mode {mode!r}: use 'delta' or 'call'.")
         known = DIALECTS[dialect]
+        hidden = known.special_tokens if special_tokens is None else tuple(special_tokens)
         self._out = Writer(whole=mode == "call")
-        self._envelope = Envelope(
-            known,
-            tools,
-            self._out,
-            special_tokens=known.special_tokens if special_tokens is None else special_tokens,
-        )
+        self._input = Input()
+        self._state: State = Text(known, tools, markup(known.markers, hidden, not hidden), self._out)
+        self._take: Take = self._state.take  # the state's, or one that refuses while something is held
 
     def feed(self, text: str) -> list[Event]:
         """Read the next piece of the turn, which may be empty."""
-        self._envelope.feed(text)
+        # Nearly always nothing was held, no marker begins in the text, and the state goes on.
+        if "<" in text or len(text) > SLICE or not self._take(text):
+            self._input.add(text)
+            self._read()
         out = self._out
         events = out.events
         if not events:
@@ -68,9 +71,19 @@ class PythonicStream:
 
     def finish(self) -> list[Event]:
         """The turn is over.  Nothing may be fed after this."""
-        self._envelope.finish()
+        self._input.close()
+        self._read()
+        self._out.finish()
         events, self._out.events = self._out.events, []
         return events
+
+    def _read(self) -> None:
+        """Read what there is of the turn, in state after state."""
+        turn = self._input
+        while turn.next_slice():
+            while (state := self._state.read(turn)) is not None:
+                self._state = state
+        self._take = self._state.take if turn.at == len(turn.text) else refuse
 
     @property
     def cut(self) -> bool:

@@ -39,7 +39,8 @@ PLAIN_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 SINGLE, DOUBLE = QUOTES = ("'", '"')
 PREFIXES = frozenset(["", "r", "u", "f", "fr", "rf"])
-"""Prefixes of literals that have a value, in lower case."""
+"""Prefixes of literals that have a value, in lower case.  An ``r`` in one keeps backslashes, an ``f`` refuses
+placeholders; other letters change nothing.  (``make_valid`` knows those of the running Python's ``ast`` only.)"""
 NO_TEXT_PREFIXES = frozenset(["b", "br", "rb", "t", "tr", "rt"])
 """Prefixes of Python's literals that are no text: bytes, and templates (3.14).  They have no JSON form."""
 

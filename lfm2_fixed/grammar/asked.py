@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..core import tools as declared
 from ..core.cursor import is_name
 from ..core.dialects import DIALECTS
+from ..wire.request import choice
 from .relaxed import relaxed
 
 
@@ -42,16 +43,16 @@ def asked(tools: Iterable[Any] | None, tool_choice: Any, *, dialect: str, parall
     if dialect not in DIALECTS:
         raise ValueError(f"unknown dialect {dialect!r}; known: {', '.join(DIALECTS)}")
     known = functions(tools)
-    choice, known = _chosen(tool_choice, known)
+    word, known = _chosen(tool_choice, known)
     callable_ones = [function for function in known if is_name(function.name)]
     for function in known:
         if function not in callable_ones:
             relaxed(function.name, "", "the name, which has no form in a call list; this tool cannot be called")
-    if not callable_ones or choice == "none":
-        if choice in ("required", "forced"):
+    if not callable_ones or word == "none":
+        if word in ("required", "forced"):
             raise ValueError("tool_choice requires a call, but the request has no function that could be called")
         return None
-    return Asked(tuple(callable_ones), choice != "auto", parallel and choice != "forced", dialect)
+    return Asked(tuple(callable_ones), word != "auto", parallel and word != "forced", dialect)
 
 
 def functions(tools: Iterable[Any] | None) -> list[Function]:
@@ -72,23 +73,28 @@ def functions(tools: Iterable[Any] | None) -> list[Function]:
 
 def _chosen(tool_choice: Any, known: list[Function]) -> tuple[str, list[Function]]:
     """``tool_choice`` as one of auto, required, forced, none, and the functions it leaves."""
-    if tool_choice is None:
-        return "auto", known
-    if isinstance(tool_choice, str):
-        if tool_choice not in ("auto", "required", "forced", "none"):
-            raise ValueError(f"unknown tool_choice {tool_choice!r}")
+    if tool_choice == "forced":  # how vLLM says it, beside the one tool that is named
         return tool_choice, known
-    kind = _get(tool_choice, "type")
-    if kind == "allowed_tools":
-        allowed = _get(tool_choice, "allowed_tools") or tool_choice
-        names = {_get(_get(tool, "function") or tool, "name") for tool in _get(allowed, "tools") or ()}
-        return str(_get(allowed, "mode") or "auto"), [function for function in known if function.name in names]
-    name = _get(_get(tool_choice, "function") or _get(tool_choice, "custom") or tool_choice, "name")
-    named = [function for function in known if function.name == name]
-    if not named:
-        raise ValueError(f"tool_choice names {name!r}, which is no function of this request")
-    return "forced", named[:1]
+    said = _plain(tool_choice)
+    found = choice(said)
+    if found is None:
+        raise ValueError(f"unknown tool_choice {tool_choice!r}")
+    word = "none" if found.none else "required" if found.required else "auto"
+    if found.names is None:
+        return word, known
+    left = [function for function in known if function.name in found.names]
+    if said["type"] == "allowed_tools":
+        return word, left
+    if not left:
+        raise ValueError(f"tool_choice names {next(iter(found.names))!r}, which is no function of this request")
+    return "forced", left
 
 
-def _get(value: Any, key: str) -> Any:
-    return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+def _plain(value: Any) -> Any:
+    """``value``, an object of vLLM's or of anybody's, as JSON has it."""
+    dump = getattr(value, "model_dump", None)  # what a model has by default alone, its type say, is in there, too
+    if dump is not None:
+        return dump()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return {name: _plain(one) for name, one in vars(value).items()} if hasattr(value, "__dict__") else value

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection, without
+from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection
 from .work import TooLarge, Work
 
 MAX_STATES = 600
@@ -55,17 +56,26 @@ class Dfa:
         for a, b in pairs:
             if (self.accepting[b] and not self.accepting[a]) or len(pairs) > _COMPARED:
                 return False
-            for label, to_b in self.edges[b]:
-                left = label
-                for other, to_a in self.edges[a]:
-                    if intersection(left, other):
-                        left = without(left, other)
-                        if to_a != to_b and (to_a, to_b) not in seen:
-                            seen.add((to_a, to_b))
-                            pairs.append((to_a, to_b))
-                if left:
-                    return False
+            ranges, at = self._ranges[a], 0
+            for low, high, to_b in self._ranges[b]:
+                while at < len(ranges) and ranges[at][1] < low:
+                    at += 1
+                while low <= high:
+                    if at == len(ranges) or ranges[at][0] > low:
+                        return False
+                    _, end, to_a = ranges[at]
+                    if to_a != to_b and (to_a, to_b) not in seen:
+                        seen.add((to_a, to_b))
+                        pairs.append((to_a, to_b))
+                    low = end + 1
+                    if low <= high:
+                        at += 1
         return True
+
+    @cached_property
+    def _ranges(self) -> list[list[tuple[int, int, int]]]:
+        """The edges of each state as ranges in their order: from, to, target."""
+        return [sorted((low, high, target) for label, target in edges for low, high in label) for edges in self.edges]
 
     def ends_anywhere_after(self, length: int) -> bool:
         """Whether every string of ``length`` characters or more that can still be accepted is accepted as it is."""

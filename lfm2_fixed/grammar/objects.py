@@ -198,7 +198,7 @@ class Writer:
         more = self._more(extra, end) if extra else end
         for done in range(all_of_them, -1, -1):  # what is a superset comes first
             alternatives = [
-                f"\",\" {spaced[at]} {onward}" if done else f"{written[at]} {onward}"
+                f'"," {spaced[at]} {onward}' if done else f"{written[at]} {onward}"
                 for at in range(len(entries))
                 if not done >> at & 1 and (onward := after[done | 1 << at])
             ]
@@ -337,10 +337,12 @@ class Writer:
         return None if any(schema is False for schema in schemas) else schemas
 
     def _undeclared(self) -> Dfa:
-        """The names that may be written and are not declared.  They are never empty."""
+        """The names that may be written and are not declared.  Those of arguments are never empty."""
         work = self._here.work
         try:
-            start = automata.of_length(work, ALL, 1, None) if self._names is None else self._names.dfa
+            start = self._names.dfa if self._names is not None else automata.ANY
+            if self._names is None and self._arguments:
+                start = automata.of_length(work, ALL, 1, None)
             if not self._keys:
                 return start
             declared = automata.one_of(work, self._keys)

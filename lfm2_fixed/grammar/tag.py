@@ -115,7 +115,10 @@ def _build(asked: Asked, ids: tuple[int, int] | None, notation: Notation) -> dic
     ]
     if "\n" in row.separator:
         parts = [_grammar(f"root ::= {EDGE}"), *parts, _grammar(f"root ::= {EDGE}")]
-    before = _grammar(f"root ::= {BLANKS} (={literal(row.start if row.needs_markers else row.opener)})")
+    # What is known to come next keeps words with a blank before them out of the mask.  A marker that is a token has no
+    # text: told that it has, the mask lets through what only begins like it (" <"), and the matcher refuses it.
+    following = "" if ids else f" (={literal(row.start if row.needs_markers else row.opener)})"
+    before = _grammar(f"root ::= {BLANKS}{following}")
     if not row.needs_markers:
         return {"type": "structural_tag", "format": _sequence([before, *parts])}
     begin: str | Format = row.start

@@ -18,14 +18,13 @@ from . import dfa as automata
 from . import objects, ranges, strings
 from .arrays import write as write_array
 from .branches import conjunctions
-from .charsets import ALL
 from .constants import BOOLEAN, NULL, constant
 from .here import Here, Report
 from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
 from .rules import SEPARATOR, Rules, literal
 from .schema import MAX_DEPTH, Schema, canonical, types_of
-from .work import VALUES, TooLarge, Work, own
+from .work import VALUES, TooLarge, Work
 
 __all__ = ["Values"]
 
@@ -110,8 +109,7 @@ class Values:
             value = self.anything()
             items, _ = rules.reserve("items of anything")
             members, _ = rules.reserve("members of anything")
-            names = own("names", lambda work: automata.of_length(work, ALL, 1, None))
-            keys = rules.one_of(*strings.string(rules, names))
+            keys = rules.one_of(*strings.string(rules, automata.ANY))
             member = f'{keys} ":" " "? {value}'
             rules.define(items, ['"]"', f"{SEPARATOR} {value} {items}"])
             rules.define(members, ['"}"', f"{SEPARATOR} {member} {members}"])

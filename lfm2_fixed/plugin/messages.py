@@ -83,7 +83,7 @@ def message(events: Sequence[Event]) -> DeltaMessage | None:
     if len(events) == 1:  # nearly always
         event = events[0]
         if type(event) is ArgumentsDelta:
-            return delta("", [arguments_delta(event.index, event.text)])
+            return _delta_message({"tool_calls": [arguments_delta(event.index, event.text)]}, {"tool_calls"})
         return content_delta(event.text) if type(event) is Content else None
     content, pieces = gather(events)
     if pieces:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, cast
 
 from ..core.dialects import DIALECTS, Dialect
+from ..core.events import Content, Event
 from ..core.sentinels import PlainText
 from ..core.stream import PythonicStream, parse
 from . import class_name, patches
@@ -23,7 +24,7 @@ from .compat import (
 )
 from .constrained import show_sentinels, structural_tag, structural_tag_model
 from .log import announce, show_log
-from .messages import content_delta, message
+from .messages import message
 from .request import forbids_calls, special_tokens_shown, special_tokens_wanted
 from .vocabulary import vocabulary
 
@@ -123,46 +124,32 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
         feed = self._feed
         if feed is None:
             feed = self._start(request)
-        return feed(delta_text)
+        events = feed(delta_text)
+        return message(events) if events else None
 
     def finish_streaming(self) -> DeltaMessage | None:
         """What the end of the stream makes certain; None if nothing."""
-        finish = self._finish
+        stream = self._stream
         self._reset()
-        return None if finish is None else finish()
+        return None if stream is None else message(stream.finish())
 
     def _reset(self) -> None:
-        self._feed: Callable[[str], DeltaMessage | None] | None = None
-        self._finish: Callable[[], DeltaMessage | None] | None = None
+        self._stream: PythonicStream | _TextStream | None = None
+        self._feed: Callable[[str], list[Event]] | None = None
 
-    def _start(self, request: Any) -> Callable[[str], DeltaMessage | None]:
+    def _start(self, request: Any) -> Callable[[str], list[Event]]:
         """Begin a stream: choose what reads it."""
         if forbids_calls(request):
-            text = self._plain_text(request)
-
-            def feed(piece: str) -> DeltaMessage | None:
-                return content_delta(certain) if (certain := text.feed(piece)) else None
-
-            def finish() -> DeltaMessage | None:
-                return content_delta(held) if (held := text.finish()) else None
-
+            self._stream = _TextStream(self._plain_text(request))
         else:
-            stream = PythonicStream(
+            self._stream = PythonicStream(
                 self.dialect,
                 self._tools(request),
                 mode=self._mode,
                 special_tokens=self._special_tokens(request),
             )
-            read = stream.feed
-
-            def feed(piece: str) -> DeltaMessage | None:
-                return message(events) if (events := read(piece)) else None
-
-            def finish() -> DeltaMessage | None:
-                return message(events) if (events := stream.finish()) else None
-
-        self._feed, self._finish = feed, finish
-        return feed
+        self._feed = self._stream.feed
+        return self._feed
 
     # --- what both need to know of the request
 
@@ -180,6 +167,22 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
 
     def _special_tokens(self, request: Any) -> tuple[str, ...]:
         return () if special_tokens_wanted(request) else self._special
+
+
+class _TextStream:
+    """A turn that no call may come of, read as :class:`PythonicStream` reads the others."""
+
+    def __init__(self, text: PlainText) -> None:
+        self._text = text
+
+    def feed(self, piece: str) -> list[Event]:
+        return self._events(self._text.feed(piece))
+
+    def finish(self) -> list[Event]:
+        return self._events(self._text.finish())
+
+    def _events(self, certain: str) -> list[Event]:
+        return [Content(certain)] if certain else []
 
 
 patches.apply(tool_parser=PythonicToolParser)

@@ -14,7 +14,8 @@ def unusable(error: ImportError | None) -> ImportError:
     """One sentence that says why this vLLM cannot be used and what to do about it.
 
     An older one must be upgraded; of a newer one that has lost something the user cannot be rid by an upgrade
-    of vLLM; any other is broken.  ``error``: what could not be imported.  Returns the error to raise.
+    of vLLM; one that does not say how new it is may be either; any other is broken.  ``error``: what could not
+    be imported.  Returns the error to raise.
     """
     try:
         import vllm
@@ -27,19 +28,36 @@ def unusable(error: ImportError | None) -> ImportError:
         )
     version = str(getattr(vllm, "__version__", "of an unknown version"))
     reason = f" ({error})" if error is not None else ""
-    if _number(version) > _number(NEWEST):
+    number = _number(version)
+    if number is None:
+        return ImportError(
+            f"This lfm2_fixed knows vLLM {OLDEST} to {NEWEST}, and this vLLM ({version}), whose version does not say "
+            f"how new it is, lacks something that it uses{reason}: use vLLM {NEWEST}, or upgrade lfm2_fixed if this "
+            "is newer."
+        )
+    if number > _known(NEWEST):
         return ImportError(
             f"This lfm2_fixed knows vLLM {OLDEST} to {NEWEST}, and this newer vLLM ({version}) lacks something "
             f"that it uses{reason}: upgrade lfm2_fixed, or use vLLM {NEWEST}."
         )
-    remedy = "upgrade" if _number(version) < _number(OLDEST) else "reinstall"
+    remedy = "upgrade" if number < _known(OLDEST) else "reinstall"
     return ImportError(
         f"lfm2_fixed needs vLLM {OLDEST} or newer, complete with its dependencies, but this vLLM "
         f"({version}) lacks something{reason}: {remedy} vLLM."
     )
 
 
-def _number(version: str) -> tuple[int, ...]:
-    """The numbers that ``version`` begins with; of a version that has none (a build from a checkout), the oldest."""
+def _number(version: str) -> tuple[int, ...] | None:
+    """The numbers that ``version`` begins with; None for a build from a checkout that does not know its release.
+
+    Such a build is called ``dev``, or ``0.1.dev5+g1a2b3c`` where the checkout has no tags (setuptools-scm).
+    """
+    if version.startswith(("0.0.dev", "0.1.dev")) or not re.match(r"\d", version):
+        return None
+    return _known(version)
+
+
+def _known(version: str) -> tuple[int, ...]:
     found = re.match(r"\d+(?:\.\d+){0,3}", version)
-    return tuple(map(int, (found[0] if found else OLDEST).split(".")))
+    assert found
+    return tuple(map(int, found[0].split(".")))

@@ -12,14 +12,33 @@ import json
 import re
 from typing import Any
 
-from ..wire.sse import encode_json, parse_json
+from ..core.events import ArgumentsDelta, Content
+from ..wire.deltas import Piece, as_dict
+from ..wire.sse import encode_json
 from .chat import CHUNK_HEAD, empty, read_choices
 
+_read = json.JSONDecoder().raw_decode
 _CONTENT = re.compile(r'"content"\s*:\s*("(?:[^"\\]|\\.)*")')
 _PROBE = "\N{BULLET}in place of the text\N{BULLET}"  # no server says it; where one does, nothing is remembered
 _MOST_PATIENCE = 64
 """Chunks to let pass, at most, before remembering is tried again: a stream whose chunks never are alike (with usage
 or the time in each) then pays for the attempts, of two chunks' worth, no more than a few per cent."""
+
+
+def _around(delta: dict[str, Any], *values: object) -> list[bytes]:
+    """What is written before, between and after these values of a delta."""
+    parts = []
+    rest = encode_json(delta)
+    for value in values:
+        part, _, rest = rest.partition(encode_json(value))
+        parts.append(part)
+    return [*parts, rest]
+
+
+# Nearly all events are one of these two, and an encoder of JSON costs more to set up than to use.
+_BEFORE_CONTENT, _AFTER_CONTENT = _around({"content": _PROBE}, _PROBE)
+_ONE_CALL = {"tool_calls": [as_dict(Piece(0, None, _PROBE))]}
+_BEFORE_INDEX, _BEFORE_ARGUMENTS, _AFTER_ARGUMENTS = _around(_ONE_CALL, 0, _PROBE)
 
 
 class Alike:
@@ -37,14 +56,16 @@ class Alike:
 
     def text(self, data: str) -> str | None:
         """The text of a chunk that is like the one remembered; None: it is another, or is no chunk."""
-        begin, end = len(self._before), len(data) - len(self._after)
-        if begin >= end or not data.startswith(self._before) or not data.endswith(self._after):
+        before, after = self._before, self._after
+        begin = len(before)
+        if not before or not data.startswith(before) or not data.endswith(after) or not data.startswith('"', begin):
             return None
         try:
-            text = parse_json(data[begin:end])
-        except (ValueError, RecursionError):
+            text: str
+            text, end = _read(data, begin)
+        except ValueError:
             return None
-        if not isinstance(text, str):
+        if end != len(data) - len(after):
             return None
         self._used = True
         return text
@@ -52,6 +73,16 @@ class Alike:
     def event(self, delta: dict[str, Any]) -> bytes:
         """The event that says ``delta`` in such a chunk."""
         return b"".join((self._head, encode_json(delta), self._tail))
+
+    def content(self, event: Content) -> bytes:
+        """The event that says just this."""
+        text = encode_json(event.text)
+        return b"".join((self._head, _BEFORE_CONTENT, text, _AFTER_CONTENT, self._tail))
+
+    def arguments(self, event: ArgumentsDelta) -> bytes:
+        """The event that says just this."""
+        index, text = b"%d" % event.index, encode_json(event.text)
+        return b"".join((self._head, _BEFORE_INDEX, index, _BEFORE_ARGUMENTS, text, _AFTER_ARGUMENTS, self._tail))
 
     def learn(self, data: str, chunk: dict[str, Any]) -> None:
         """Remember a chunk, which has been read from ``data`` and checked, if its text is all that it says."""

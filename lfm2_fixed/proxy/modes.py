@@ -272,11 +272,11 @@ def _translate(events: Iterable[SSEvent], translator: ChunkTranslator) -> _Step:
         for event in events:
             if event.comment:
                 out.append(encode_comment(event.data))
+            elif event.intact and not event.name and (known := translator.again(event.data)) is not None:
+                out.append(known)
             elif event.done:
                 out += map(encode_event, translator.finish())
                 return _Step(b"".join(out), done=True)
-            elif event.intact and not event.name and (known := translator.again(event.data)) is not None:
-                out.append(known)
             else:
                 chunk = read_chunk(event)
                 out += map(encode_event, translator.translate(chunk))

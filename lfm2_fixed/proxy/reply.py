@@ -75,10 +75,26 @@ class ChoiceReader:
 
     def feed(self, text: str) -> dict[str, Any]:
         """What the next piece of text makes certain."""
+        return self.delta(*self.read(text))
+
+    def read(self, text: str) -> tuple[str, Sequence[Event]]:
+        """The reasoning and the events that the next piece of text makes certain: :meth:`delta` must get them."""
         if self._think is None:
-            return self._delta("", self._read(text))
+            return "", self._read(text)
         reasoning, text = self._think.feed(text)
-        return self._delta(reasoning, self._read(text) if text else ())
+        return reasoning, self._read(text) if text else ()
+
+    def delta(self, reasoning: str, events: Sequence[Event]) -> dict[str, Any]:
+        """What these say, as a delta."""
+        delta: dict[str, Any] = {"reasoning_content": reasoning} if reasoning else {}
+        for event in events:
+            self.watch(event)
+        content, pieces = gather(events)
+        if content:
+            delta["content"] = content
+        if pieces:
+            delta["tool_calls"] = list(map(as_dict, pieces))
+        return delta
 
     def foreign_calls(self) -> None:
         """The upstream sends calls although told to read none; they pass, if nothing has to be checked in them."""
@@ -96,7 +112,7 @@ class ChoiceReader:
         """What the end makes certain, and the finish reason, given the upstream's (None: it gave none)."""
         self.ended = True
         reasoning, text = self._think.finish() if self._think else ("", "")
-        delta = self._delta(reasoning, [*(self._read(text) if text else ()), *self._end()])
+        delta = self.delta(reasoning, [*(self._read(text) if text else ()), *self._end()])
         self._verifier.finish(reason, cut=self._cut())
         if not self.started and not self._request.choice.none:
             self._look_for_bare_call()
@@ -106,24 +122,14 @@ class ChoiceReader:
             return delta, "function_call" if reason == "function_call" else "tool_calls"
         return delta, "tool_calls" if self.completed else "stop"
 
-    def _delta(self, reasoning: str, events: Sequence[Event]) -> dict[str, Any]:
-        delta: dict[str, Any] = {"reasoning_content": reasoning} if reasoning else {}
-        for event in events:
-            self._watch(event)
-        content, pieces = gather(events)
-        if content:
-            delta["content"] = content
-            if len(self._head) < _HEAD:
-                self._head += content[:_HEAD]
-        if pieces:
-            delta["tool_calls"] = list(map(as_dict, pieces))
-        return delta
-
-    def _watch(self, event: Event) -> None:
+    def watch(self, event: Event) -> None:
         """Check an event before anything of its batch is sent."""
         if isinstance(event, ArgumentsDelta):
             if self._whole:
                 self._arguments.append(event.text)
+        elif isinstance(event, Content):
+            if len(self._head) < _HEAD:
+                self._head += event.text[:_HEAD]
         elif isinstance(event, CallStart):
             if self._foreign:
                 raise self._mixed()
@@ -178,12 +184,23 @@ class ChunkTranslator:
 
         None: it is another, which :meth:`translate` reads.
         """
-        text = self._alike.text(data)
-        reader = self._readers.get(self._alike.index)
-        if text is None or reader is None or reader.ended:
+        alike = self._alike
+        text = alike.text(data)
+        if text is None or (reader := self._readers.get(alike.index)) is None or reader.ended:
             return None
-        delta = reader.feed(text) if text else {}
-        return self._alike.event(delta) if delta else b""
+        if not text:
+            return b""
+        reasoning, events = reader.read(text)
+        if len(events) == 1 and not reasoning:  # nearly always
+            event = events[0]
+            if type(event) is ArgumentsDelta:
+                reader.watch(event)
+                return alike.arguments(event)
+            if type(event) is Content:
+                reader.watch(event)
+                return alike.content(event)
+        delta = reader.delta(reasoning, events)
+        return alike.event(delta) if delta else b""
 
     def learn(self, data: str, chunk: dict[str, Any]) -> None:
         """``chunk``, which was read from ``data``, has been translated: others may be like it."""

@@ -52,6 +52,7 @@ def choice(value: Any) -> Choice | None:
     """``tool_choice`` in any of its shapes; None for what is none.
 
     Chat Completions   "auto", "required", "none", {"type": "function", "function": {"name"}}
+                       {"type": "custom", "custom": {"name"}}
                        {"type": "allowed_tools", "allowed_tools": {"mode", "tools": [the above]}}
     Responses          {"type": "function", "name"}, {"type": "allowed_tools", "mode", "tools": [the above]}
     Messages           {"type": "auto" | "any" | "none"}, {"type": "tool", "name"}
@@ -73,11 +74,15 @@ def choice(value: Any) -> Choice | None:
         inner = value.get("allowed_tools", value)
         if not isinstance(inner, Mapping) or not isinstance(inner.get("tools"), list):
             return None
-        names = [_name(tool, "function") for tool in inner["tools"]]
+        names = [_name(tool, "custom" if _is_custom(tool) else "function") for tool in inner["tools"]]
         known = frozenset(name for name in names if name is not None)
         return Choice(required=inner.get("mode") == "required", names=known) if len(known) == len(set(names)) else None
     word = _WORDS.get(kind) if kind != "required" else None
     return None if word is None else Choice(word.required, None, word.none, single)
+
+
+def _is_custom(tool: Any) -> bool:
+    return isinstance(tool, Mapping) and tool.get("type") == "custom"
 
 
 def _name(value: Any, kind: str) -> str | None:

@@ -322,7 +322,7 @@ def test_a_connection_that_breaks_is_the_transports_fault(bench: Bench) -> None:
     part = sse(chat_frames(CALLS))[:700]
     for answer in (Answer(part, declare=5000), Answer(part, declare=5000, hang=60)):
         with serving(answer, json_answer(chat_whole(CALLS))) as server:
-            result = live(bench, server.url, "--json", "--timeout", "0.3")
+            result = live(bench, server.url, "--json", "--timeout", "2")
         said = json.loads(result.stdout)
         assert result.exit_code == 1 and said["fault"] == "transport", said
 

@@ -221,6 +221,14 @@ def test_an_invalid_schema_is_the_clients_error(noise: Server, schema: dict[str,
     assert status == 400, answer
 
 
+def test_two_tools_of_one_name_are_the_clients_error(noise: Server) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}] * 2
+    body = {"messages": [{"role": "user", "content": "go"}], "tools": tools, "tool_choice": "required"}
+    status, answer = post(noise, "/v1/chat/completions", {**body, "max_tokens": 20})
+    assert status == 400, answer
+    assert "two tools" in json.dumps(answer)
+
+
 def test_what_cannot_be_expressed_is_no_error(noise: Server) -> None:
     schema = {
         "type": "object",

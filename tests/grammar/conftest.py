@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from lfm2_fixed.grammar import relaxed
+
 
 @pytest.fixture(scope="module", params=["xgrammar", "llama.cpp", "llguidance"])
 def engines(request: pytest.FixtureRequest) -> Iterator[str]:
@@ -17,3 +19,9 @@ def engines(request: pytest.FixtureRequest) -> Iterator[str]:
     tags.engine = request.param
     yield request.param
     tags.engine = "xgrammar"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not held is logged once in a process: here, once in a test."""
+    monkeypatch.setattr(relaxed, "_said", set())

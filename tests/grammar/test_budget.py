@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from lfm2_fixed.grammar import patterns, regex, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
 from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, VALUES, TooLarge, Work
+from tests.support.steps import lines_run
 from tests.support.tags import accepts, block, compiled, tag_for, tool
 
 WRITTEN = 60_000
@@ -113,20 +113,7 @@ def test_members_of_many_parts_are_linear() -> None:
 
     def lines(count: int) -> int:
         parts = [{"type": "object", "properties": {f"k{n}": {"type": "string"}}} for n in range(count)]
-        seen = 0
-
-        def trace(frame: Any, event: str, argument: Any) -> Any:
-            nonlocal seen
-            seen += 1
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            build({"a": {"allOf": parts}})
-        finally:
-            sys.settrace(before)
-        return seen
+        return lines_run(lambda: build({"a": {"allOf": parts}}))
 
     assert 1000 < lines(100) < 2.5 * lines(50)
 

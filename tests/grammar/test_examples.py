@@ -234,8 +234,8 @@ def test_objects() -> None:
     )
     one(
         {"type": "object", "additionalProperties": {"type": "integer"}},
-        ["{}", '{"k": 1, "l": 2}'],
-        ['{"k": "v"}', '{"": 1}'],
+        ["{}", '{"k": 1, "l": 2}', '{"": 1}'],
+        ['{"k": "v"}', '{"": "v"}'],
     )
     one({"type": "object"}, ["{}", '{"k": [1]}'], ["[]"])
     one(

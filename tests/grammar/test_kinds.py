@@ -20,6 +20,12 @@ MORE = {f"c{n}": {"type": "integer"} for n in range(4)}
 
 VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
     "free objects": ({"type": "object", "properties": {}}, ["{}", '{"a": 1}', "{'a': {\"b\": [1]}}"], ["[]"]),
+    "an empty name": ({"type": "object"}, ["{\"\": {'': 1}}"], ["{: 1}"]),
+    "an empty name beside declared ones": (
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": {"type": "boolean"}},
+        ['{"a": 1, "": True}'],
+        ['{"": 1}', '{"a": True}'],
+    ),
     "no free object": ({"type": "object", "properties": {}, "additionalProperties": False}, ["{}"], ['{"a": 1}']),
     "quotes in free objects": ({"type": "object"}, ["{'a': 1, \"b\": {'c': 'd'}}"], ["{a: 1}"]),
     "a union with a part of the conjunction": (

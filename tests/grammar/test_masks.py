@@ -9,7 +9,8 @@ import pytest
 
 xgr = pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
-from lfm2_fixed.grammar import charsets, rules  # noqa: E402
+from lfm2_fixed.core.dialects import DIALECTS  # noqa: E402
+from lfm2_fixed.grammar import charsets, rules, structural_tag  # noqa: E402
 from tests.support import tags  # noqa: E402
 from tests.support.tags import END, IDS, START, VOCABULARY, accepts, compiled, tag_for, tool  # noqa: E402
 
@@ -186,3 +187,15 @@ def test_texts_with_the_end_in_sight() -> None:
         assert masks_agree(grammar, f'{START}[f(x="{"ab" * 60}'[: len(START) + 6 + length] + f'")]{END}') == (
             length <= 100
         ), length
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("options", [{}, {"reasoning": True}], ids=["at once", "after a thought"])
+def test_before_a_forced_call(dialect: str, options: dict[str, Any]) -> None:
+    """Of all that may come before a forced call, also a blank and what only looks like the beginning of a marker."""
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    grammar = compiled(structural_tag([tool(schema)], "required", dialect=dialect, token_ids=IDS, **options))
+    thought = [IDS["a"], *tags.tokens_of("</think>")] if options else []
+    for before in ("", " ", "\n", "\n\n"):
+        for token in range(len(VOCABULARY)):
+            taken(grammar, [*thought, *tags.tokens_of(before), token])

@@ -79,6 +79,11 @@ def test_numbers_within_limits(seed: int) -> None:
         ({"type": "number", "exclusiveMinimum": 0}, ["0.0001", "5e-324", "1"], ["0", "0.0", "1e-400", "-1"]),
         ({"type": "number", "exclusiveMaximum": 1}, ["0.9999999999999999"], ["0.99999999999999999", "1.0"]),
         ({"type": "number", "maximum": 2**64 - 1}, [str(2**64 - 1), "1.8e19"], [str(2**64), "1.9e19"]),
+        (
+            {"type": "number", "minimum": 0.155, "maximum": 120},
+            ["1.55e-1", "1.5e1", "1.2e2"],
+            ["1.5e-1", "1.3e2", "1.5e2"],
+        ),
         ({"type": "number", "multipleOf": 0.5}, ["1", "1.5", "-2.50", "1000000"], ["1.25", "0.1"]),
         ({"type": "number", "multipleOf": 0.25, "minimum": 0, "maximum": 10}, ["0.25", "9.75", "10"], ["10.25", "0.3"]),
         ({"type": "number", "multipleOf": 0.05}, ["0.15", "3.2", "1"], ["0.12", "0.151"]),

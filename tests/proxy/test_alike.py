@@ -20,7 +20,10 @@ from tests.support.pairs import TOOLS
 
 SETTINGS = Settings("http://127.0.0.1:1", mode="parse")
 HEAD = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-TEXT = "<think>a b</think>hi <|tool_call_start|>[bash(command='ls \\\\ é\\n')]<|tool_call_end|> bye \ud83d {}\"\\"
+TEXT = (
+    "<think>a b</think>hi <|tool_call_start|>[bash(command='ls \\\\ é\\n'), bash(command='x y')]<|tool_call_end|>"
+    ' bye \ud83d {}"\\'
+)
 
 
 def translator() -> ChunkTranslator:

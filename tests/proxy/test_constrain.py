@@ -61,6 +61,35 @@ def test_what_does_not_ask_is_not(pair: Pair) -> None:
         assert sent(pair, **fields) is None
 
 
+ANY = {"type": "any"}
+CUSTOM = [{"type": "custom", "custom": {"name": "bash"}}, *TOOLS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("forces", "fields"),
+    [
+        (True, {"tool_choice": ANY}),
+        (True, {"tool_choice": {**ANY, "disable_parallel_tool_use": True}}),
+        (False, {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
+        (False, {"tool_choice": {"type": "auto"}, "tools": STRICT}),
+        (True, {"tool_choice": {"type": "tool", "name": "bash"}}),
+        (False, {"tool_choice": {"type": "allowed_tools", "tools": [NAMED]}}),
+        (False, {"tool_choice": {"type": "allowed_tools", "mode": "any", "tools": [NAMED]}}),
+        (True, {"tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [CUSTOM[0]]}, "tools": CUSTOM}),
+    ],
+    ids=["any", "any-single", "auto-single", "auto-strict", "tool", "allowed", "allowed-odd-mode", "allowed-custom"],
+)
+def test_every_shape_of_the_choice_is_read_as_the_check_reads_it(
+    pair: Pair, forces: bool, fields: dict[str, Any]
+) -> None:
+    """The grammar forces a call exactly where a reply without one is refused."""
+    constraint = json.dumps(sent(pair, **fields))
+    free = json.dumps(sent(pair, **{**fields, "tool_choice": "auto", "parallel_tool_calls": False}))
+    assert "bash(" in constraint
+    assert pair.ask("No.", **fields).status_code == (502 if forces else 200)
+    assert ("<think>" in constraint) == forces and "<think>" not in free
+
+
 @pytest.mark.parametrize("settings", [{"constrain": "off"}, {"mode": "parse", "kind": "unknown"}, {"mode": "buffer"}])
 def test_where_nobody_is_asked_for_it(start: Callable[..., Pair], settings: dict[str, Any]) -> None:
     pair = start(**settings)

@@ -25,6 +25,7 @@ from serve_options import PARSERS, demo_options, server_options
 from lfm2_fixed import parse
 from lfm2_fixed.core.dialects import DIALECTS
 from tests.support import ROOT
+from tests.support.standins import script
 
 SERVE = ROOT / "serve"
 
@@ -37,13 +38,6 @@ def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess
         text=True,
         timeout=300,
     )
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 # --- a model ----------------------------------------------------------------------------------------

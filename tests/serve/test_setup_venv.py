@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.standins import script
 
 SETUP = ROOT / "serve" / "setup_venv.sh"
 
@@ -28,13 +29,6 @@ case "$*" in
 esac
 """
 CPU, CUDA = '{"version": "2.13.0+cpu"}', '{"version": "2.13.0"}'
-
-
-def script(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 @pytest.fixture
@@ -120,7 +114,15 @@ os.execvp("bash", ["bash", {str(SETUP)!r}, {str(tmp_path / "venv")!r}])
     process.send_signal(number)
     assert "stopped; run it again to continue" in process.communicate(timeout=60)[1]
     for _ in range(100):
-        if not Path(f"/proc/{pid}").exists():
+        if not runs(pid):
             return
         time.sleep(0.1)
     raise AssertionError("pip is still there")
+
+
+def runs(pid: int) -> bool:
+    """Whether the process is there, and not only its exit status, which whoever adopted it has not taken yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
