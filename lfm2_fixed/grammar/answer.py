@@ -15,7 +15,7 @@ from ..core.reasoning import CLOSE, OPEN
 from .asked import Asked, asked
 from .calls import Calls
 from .charsets import chars, complement
-from .lexemes import LARK, TEXT, TO_CLOSE
+from .lexemes import LARK
 from .notation import GBNF, Notation
 from .rules import SEPARATOR, Rules, char_class, literal
 from .tag import BLANKS, EDGE
@@ -40,7 +40,7 @@ def gbnf(
     for llama.cpp, too.
     """
     request = asked(tools, tool_choice, dialect=dialect, parallel=parallel)
-    return None if request is None else _build(request, thought if request.forced else "none", GBNF)
+    return None if request is None else _build(request, thought, GBNF, ())
 
 
 def lark(
@@ -48,42 +48,63 @@ def lark(
     tool_choice: Any = "auto",
     *,
     dialect: str = "lfm2",
+    token_ids: Mapping[str, int] | None = None,
     parallel: bool = True,
     thought: Thought = "none",
-    thought_tokens: bool = False,
 ) -> str | None:
     """The same for llguidance: vLLM's ``structured_outputs.grammar`` where its backend is *guidance*.
 
-    The family's markers are symbols there where they are special tokens, which no text stands for.  ``thought_tokens``:
-    so are ``<think>`` and ``</think>``.  llguidance takes every added token of that form for a special one, whatever the
-    tokenizer says, and refuses a symbol that is no token.
+    ``token_ids``: what of the family's markers, ``<think>`` and ``</think>`` is one token of the tokenizer (a whole
+    vocabulary will do).  No text stands for such a token there, if it is special or was added to the vocabulary; so
+    those that are not named have to be text for the tokenizer, too.
     """
     request = asked(tools, tool_choice, dialect=dialect, parallel=parallel)
     if request is None:
         return None
-    return _build(request, thought if request.forced else "none", LARK, thought_tokens)
+    known = token_ids or {}
+    tokens = tuple((mark, f"<[{known[mark]}]>") for mark in marks(dialect) if mark in known)
+    return _build(request, thought, LARK, tokens)
+
+
+def marks(dialect: str) -> tuple[str, ...]:
+    """What :func:`lark` names for this family that may be a token of its own."""
+    row = DIALECTS[dialect]
+    # Where markers are text, a vocabulary may hold them all the same: the model need not write that token.
+    return (OPEN, CLOSE, *((row.start, row.ends[0]) if row.needs_markers and row.markers_are_tokens else ()))
 
 
 @lru_cache(maxsize=64)
-def _build(asked: Asked, thought: Thought, notation: Notation, thought_tokens: bool = False) -> str:
+def _build(asked: Asked, thought: Thought, notation: Notation, tokens: tuple[tuple[str, str], ...]) -> str:
     calls = Calls(asked, notation)
-    rules = calls.rules
     row = DIALECTS[asked.dialect]
-    symbols = notation is LARK and row.needs_markers and row.markers_are_tokens
-    if not asked.forced and not symbols:
-        return rules.text(_text_with_calls(calls, row, parallel=asked.parallel))
-    block = _block(calls, row, parallel=asked.parallel, symbols=symbols)
+    known = dict(tokens)
     if not asked.forced:
-        between = f"({TEXT} | {OPEN} | {CLOSE})*" if thought_tokens else f"{TEXT}?"
-        return rules.text(f"({between} {block})* {between}" if asked.parallel else f"{between} ({block})?")
-    answer = rules.one_of(f"{BLANKS} {block}")
+        return calls.rules.text(_free(calls, row, known, parallel=asked.parallel))
+    answer = calls.rules.one_of(f"{BLANKS} {_block(calls, row, known, parallel=asked.parallel)}")
     if thought == "none":
-        return rules.text(answer)
-    if thought_tokens:
-        rest = f"{TEXT}? {CLOSE} {answer}"
-        return rules.text(rest if thought == "open" else f"({OPEN} {rest} | {answer})")
-    rest = f"{TO_CLOSE} {answer}" if symbols else text(rules, {CLOSE: answer, row.start: None}, may_end=False)
-    return rules.text(rest if thought == "open" else f"({literal(OPEN)} {rest} | {answer})")
+        return calls.rules.text(answer)
+    # A call that must keep to the grammar is written where there is one: no marker in the thought.
+    never: dict[str, str | None] = {} if row.start in known else {row.start: None}
+    if CLOSE in known:  # spelled out it would end the thought for who reads the text
+        rest = f"{text(calls.rules, {CLOSE: None, **never}, may_end=True)} {known[CLOSE]} {answer}"
+    else:
+        rest = text(calls.rules, {CLOSE: answer, **never}, may_end=False)
+    return calls.rules.text(rest if thought == "open" else f"({known.get(OPEN, literal(OPEN))} {rest} | {answer})")
+
+
+def _free(calls: Calls, row: Dialect, known: Mapping[str, str], *, parallel: bool) -> str:
+    """Free text in which calls begin where the family's do, and tags that are tokens stand anywhere."""
+    tags = " | ".join(known[tag] for tag in (OPEN, CLOSE) if tag in known)
+    if row.start not in known:
+        said = _text_with_calls(calls, row, parallel=parallel)
+        before = said if parallel else text(calls.rules, dict.fromkeys(_triggers(calls, row)), may_end=True)
+        return f"({before} ({tags}))* {said}" if tags else said
+    # Spelled out, the marker would begin a call for who reads the text.
+    said = text(calls.rules, {row.start: None}, may_end=True)
+    block = _block(calls, row, known, parallel=parallel)
+    if parallel:
+        return f"({said} ({f'{tags} | ' if tags else ''}{block}))* {said}"
+    return f"{f'({said} ({tags}))* ' if tags else ''}{said} ({block})?"
 
 
 def _list(calls: Calls, row: Dialect, *, parallel: bool) -> str:
@@ -94,29 +115,32 @@ def _list(calls: Calls, row: Dialect, *, parallel: bool) -> str:
     return " ".join([*edge, literal(row.opener), one, *more, literal(row.closer), *edge])
 
 
-def _block(calls: Calls, row: Dialect, *, parallel: bool, symbols: bool) -> str:
-    """A list with its markers, where the family writes any; ``symbols``: as the grammar's symbols for the tokens."""
+def _block(calls: Calls, row: Dialect, known: Mapping[str, str], *, parallel: bool) -> str:
+    """A list with its markers, where the family writes any."""
     listed = _list(calls, row, parallel=parallel)
-    if symbols:
-        return f"{row.start} {listed} {row.ends[0]}"
-    return f"{literal(row.start)} {listed} {literal(row.ends[0])}" if row.needs_markers else listed
+    if not row.needs_markers:
+        return listed
+    start, end = (known.get(marker, literal(marker)) for marker in (row.start, row.ends[0]))
+    return f"{start} {listed} {end}"
+
+
+def _triggers(calls: Calls, row: Dialect) -> list[str]:
+    """Where calls begin in text: at the marker, or at ``[name(`` of a declared tool."""
+    return [row.start] if row.needs_markers else [f"{row.opener}{name}(" for name in calls.arguments]
 
 
 def _text_with_calls(calls: Calls, row: Dialect, *, parallel: bool) -> str:
-    """Free text in which calls begin where the family's do: at the marker, or at ``[name(`` of a declared tool."""
+    """Free text in which calls begin where the family's do."""
     rules = calls.rules
     again, _ = rules.reserve("text with calls")
     onward = again if parallel else ""
-    triggers: dict[str, str | None] = {}
     if row.needs_markers:
-        listed = _list(calls, row, parallel=parallel)
-        triggers[row.start] = rules.one_of(f"{listed} {literal(row.ends[0])} {onward}".strip())
+        behind = [f"{_list(calls, row, parallel=parallel)} {literal(row.ends[0])} {onward}"]
     else:
         more = f"({SEPARATOR} {rules.one_of(calls.any())})*" if parallel else ""
-        for name, arguments in calls.arguments.items():
-            rest = rules.one_of(f"{arguments} {more} {literal(row.closer)} {onward}".strip())
-            triggers[f"{row.opener}{name}("] = rest
-    rules.define(again, [text(rules, triggers, may_end=True)])
+        behind = [f"{arguments} {more} {literal(row.closer)} {onward}" for arguments in calls.arguments.values()]
+    rests = [rules.one_of(rest.strip()) for rest in behind]
+    rules.define(again, [text(rules, dict(zip(_triggers(calls, row), rests)), may_end=True)])
     return again
 
 

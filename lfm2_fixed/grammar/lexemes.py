@@ -1,4 +1,4 @@
-"""A grammar's rules in Lark, as llguidance reads it: with a lexer, and with special tokens as symbols.
+"""A grammar's rules in Lark, as llguidance reads it: with a lexer, and with tokens as symbols.
 
 Its lexer takes the longest match and never goes back.  So that it decides nothing, whatever may begin at one place has
 to end at one place.  A string literal ends at its quote whatever is in it: it is one lexeme, made of all its rules (a
@@ -16,12 +16,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from ..core.reasoning import CLOSE
 from .notation import Notation, Rule
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\]|\\.)*") | (?P<chars>\[(?:[^\]\\]|\\.)*\]) | (?P<name>[A-Za-z]\w*)
-    | (?P<special><[^>]+>) | (?P<count>[?*+]|\{[^}]*\}) | (?P<mark>[()|])""",
+    | (?P<token><\[\d+\]>) | (?P<count>[?*+]|\{[^}]*\}) | (?P<mark>[()|])""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(r"\\(?:u(\w{4})|U(\w{8})|(.))")
@@ -29,22 +28,12 @@ _ESCAPE = re.compile(r"\\(?:u(\w{4})|U(\w{8})|(.))")
 Token = tuple[str, str]
 
 
-TEXT = "TEXT"
-"""Free text, which is never empty.  Special tokens are no part of it."""
-
-TO_CLOSE = "to_close"
-"""Text to the first ``</think>``, which is text as well."""
-
-_FREE = {TEXT: f"{TEXT}: /(?s:.+)/", TO_CLOSE: f"{TO_CLOSE}[lazy]: /(?s:.*){CLOSE.replace('/', chr(92) + '/')}/"}
-"""How these are defined."""
-
-
 def _write(root: str, rules: Mapping[str, Rule]) -> str:
     return _Lark(rules).text(root)
 
 
 LARK = Notation("Lark", counts=False, most_repeated=2000, both_quotes=300, write=_write)
-"""llguidance.  ``root`` may name :data:`TEXT`, :data:`TO_CLOSE`, and special tokens in angle brackets."""
+"""llguidance.  ``root`` may name tokens by their numbers: ``<[10]>``."""
 
 
 def _read(expression: str) -> list[Token]:
@@ -113,8 +102,7 @@ class _Lark:
         """The grammar that begins at the expression ``root``."""
         expression = _read(root)
         self._write_rules("start", _alternatives(expression))
-        free = [_FREE[name] for name in dict.fromkeys(_names([expression])) if name in _FREE]
-        return "\n".join([*(f"{name}: {body}" for name, body in self._lines.items()), *free, ""])
+        return "\n".join([*(f"{name}: {body}" for name, body in self._lines.items()), ""])
 
     # --- rules: for the parser --------------------------------------------------------------------
 
@@ -291,7 +279,7 @@ def circles(onward: Mapping[str, Sequence[str]]) -> list[list[str]]:
                     lowest[todo[-1][0]] = min(lowest[todo[-1][0]], lowest[name])
                 if lowest[name] == number[name]:
                     at = stack.index(name)
-                    found.append(stack[:at - 1 if at else None:-1])
+                    found.append(stack[: at - 1 if at else None : -1])
                     done.update(found[-1])
                     del stack[at:]
     return found

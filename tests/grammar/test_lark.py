@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,14 +13,30 @@ pytest.importorskip("llguidance", reason="llguidance comes with vLLM")
 from lfm2_fixed.grammar import lark
 from lfm2_fixed.grammar.lexemes import circles
 from tests.support.guidance_grammar import Text
-from tests.support.tags import END, START, accepts, block, calls_of, compiled, tool
+from tests.support.tags import (
+    END,
+    IDS,
+    SPECIAL,
+    START,
+    STOP,
+    VOCABULARY,
+    accepts,
+    block,
+    calls_of,
+    compiled,
+    raw,
+    tokens_of,
+    tool,
+)
 
 INTEGER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 STRICT = [tool(INTEGER, strict=True), tool(None, "g")]
 
 
 def grammar(schema: Any, **options: Any) -> Text:
-    return compiled(lark([tool({"properties": {"s": schema}, "required": ["s"]})], "required", **options))
+    return compiled(
+        lark([tool({"properties": {"s": schema}, "required": ["s"]})], "required", token_ids=IDS, **options)
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,7 +44,7 @@ def grammar(schema: Any, **options: Any) -> Text:
     [
         ({"anyOf": [{"const": "12x"}, {"type": "string", "pattern": "^[0-9]+$"}]}, ["12x", "1", "123"]),
         ({"anyOf": [{"const": "a<b"}, {"type": "string", "pattern": "^a*$"}]}, ["a<b", "aaa"]),
-        ({"enum": ["a", "ab", "abc", "b\"'\n", 1, 12, 1.5, None, [1], [1, "a"]]}, ["abc", 'b"\'\n', 12, [1, "a"]]),
+        ({"enum": ["a", "ab", "abc", "b\"'\n", 1, 12, 1.5, None, [1], [1, "a"]]}, ["abc", "b\"'\n", 12, [1, "a"]]),
         ({"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"const": [1, "x"]}]}, [[1, 2], [1, "x"], []]),
         ({"type": "object", "properties": {"n": {}, "na": {}}, "additionalProperties": True}, [{"na": 1, "nam": 2}]),
         ({"type": ["number", "null"], "minimum": -1}, [-1, 12, 0.25, 1e30, None]),
@@ -49,47 +66,101 @@ def test_long_answers() -> None:
     assert accepts(grammar({"type": "string", "pattern": "^([a-z]+<)*$"}), block(f"f(s={'ab<' * many!r})"))
     assert accepts(grammar({"type": "array", "items": {"type": "integer"}}), block(f"f(s={[1] * many!r})"))
     assert accepts(grammar({"type": "object"}), block(f"f(s={dict.fromkeys(map(str, range(many)), [])!r})"))
-    assert accepts(compiled(lark(STRICT, "auto")), "text, " * many + block("f(a=1)") + "<b>" * many)
-    assert accepts(compiled(lark(STRICT, "required")), block(", ".join(["g()"] * many)))
+    assert accepts(answer("auto"), "text, " * many + block("f(a=1)") + "<b>" * many)
+    assert accepts(answer("auto"), block("f(a=1)") * many)
+    assert accepts(answer("required"), block(", ".join(["g()"] * many)))
 
 
-def test_text_with_calls() -> None:
-    """Markers are special tokens; text that looks like one is text."""
-    found = compiled(lark(STRICT, "auto"))
+# --- what is a token, and what is text
+
+THINKS = {"<think>": len(VOCABULARY), "</think>": len(VOCABULARY) + 1}
+"""Tokens that a vocabulary may have, too."""
+
+
+def answer(choice: str, *, tokens: bool = False, **options: Any) -> Text:
+    """The grammar of an answer; ``tokens``: where ``<think>`` and ``</think>`` are tokens."""
+    if not tokens:
+        return compiled(lark(STRICT, choice, token_ids=IDS, **options))
+    pieces = [*map(raw, range(len(VOCABULARY))), *(tag.encode() for tag in THINKS)]
+    text = lark(STRICT, choice, token_ids={**IDS, **THINKS}, **options)
+    return Text(str(text), pieces, [*SPECIAL, *THINKS.values()], IDS[STOP])
+
+
+def takes(grammar: Text, text: str, *, tokens: bool = False) -> bool:
+    """Whether ``text`` is a whole answer, spelled with a token for each tag if it has ``tokens``.  ``~`` is no text:
+    behind it a tag is spelled out all the same."""
+    found: list[int] = []
+    for piece in re.split("(~?</?think>)", text):
+        found += [THINKS[piece]] if tokens and piece in THINKS else tokens_of(piece.removeprefix("~"))
+    return grammar.accepts(found)
+
+
+both = pytest.mark.parametrize("tokens", [False, True], ids=["tags are text", "tags are tokens"])
+
+
+@both
+def test_text_with_calls(tokens: bool) -> None:
+    found = answer("auto", tokens=tokens)
     one = block("f(a=1)")
-    for text in ("", "see [1]\n<think>f(a='x')</think>", f"So: {one}", f"{one}{one} and {block('f(a=1), g(b=[2])')}\n"):
-        assert accepts(found, text), text
+    for text in (
+        *("", "see [1]\n<think>f(a='x')</think>", f"So: {one}", f"{one}{one} and {block('f(a=1), g(b=[2])')}\n"),
+        *(f"<think>hm</think>\n{one}", f"<think>{one}</think>", f"</think>{one}<think><think>", "a ~<think>b~</think>"),
+    ):
+        assert takes(found, text, tokens=tokens), text
     for text in (block("f(a='x')"), f"So: {block('f()')}", START, f"{START}[g()]", END, f"{one}{END}"):
-        assert not accepts(found, text), text
-    single = compiled(lark(STRICT, "auto", parallel=False))
-    assert accepts(single, f"So: {one}") and accepts(single, "no")
-    assert not accepts(single, one * 2) and not accepts(single, block("f(a=1), g()"))
+        assert not takes(found, text, tokens=tokens), text
+    single = answer("auto", tokens=tokens, parallel=False)
+    for text in ("", "no", f"So: {one}", f"<think>hm</think>{one}"):
+        assert takes(single, text, tokens=tokens), text
+    assert not takes(single, one * 2, tokens=tokens) and not takes(single, block("f(a=1), g()"), tokens=tokens)
 
 
-def test_a_thought_before_a_forced_call() -> None:
+def test_a_marker_that_is_spelled_out_is_not_written() -> None:
+    """Who reads the text would see a call begin that no grammar holds."""
+    for choice, options in (("auto", {}), ("auto", {"parallel": False})):
+        found = answer(choice, **options)
+        assert found.accepts(spelled("<|tool_call_star")) and not found.accepts(spelled(START))
+    thought = answer("required", thought="possible")
+    call = tokens_of(block("f(a=1)"))
+    assert thought.accepts(spelled("<think> <|tool </think>") + call)
+
+
+def spelled(text: str) -> list[int]:
+    return [token for c in text for token in tokens_of(c)]
+
+
+@both
+def test_a_thought_before_a_forced_call(tokens: bool) -> None:
     one = block("f(a=1)")
-    possible = compiled(lark(STRICT, "required", thought="possible"))
+    possible = answer("required", tokens=tokens, thought="possible")
     for text in (one, "\n\n" + one, f"<think>I [f(a='x')] <b></think>\n\n{one}", f"<think></think>{one}"):
-        assert accepts(possible, text), text
+        assert takes(possible, text, tokens=tokens), text
     for text in ("<think>", f"<think>{one}", f"hm {one}", f"<think></think>hm{one}", f"<think></think>{block('h()')}"):
-        assert not accepts(possible, text), text
-    opened = compiled(lark(STRICT, "required", thought="open"))
-    assert accepts(opened, f"so</think>{one}") and not accepts(opened, one)
-    assert not accepts(compiled(lark(STRICT, "required")), f"<think></think>{one}")
+        assert not takes(possible, text, tokens=tokens), text
+    opened = answer("required", tokens=tokens, thought="open")
+    assert takes(opened, f"so</think>{one}", tokens=tokens) and not takes(opened, one, tokens=tokens)
+    assert not takes(answer("required", tokens=tokens), f"<think></think>{one}", tokens=tokens)
+    if tokens:  # for who reads the text a thought ends where its end is spelled out
+        assert not takes(possible, f"<think>~</think>hm</think>{one}", tokens=True)
 
 
+@both
 @pytest.mark.parametrize(
     "dialect, call", [("llama4", "[f(a=1), g()]"), ("olmo3", "<function_calls>f(a=1)\ng()</function_calls>")]
 )
-def test_families_whose_markers_are_text(dialect: str, call: str) -> None:
-    found = compiled(lark(STRICT, "required", dialect=dialect, thought="possible"))
-    assert accepts(found, call) and accepts(found, f"<think>so</think>\n{call}")
-    assert not accepts(found, call.replace("a=1", "b=1")) and not accepts(found, f"so {call}")
+def test_families_whose_markers_are_text(dialect: str, call: str, tokens: bool) -> None:
+    found = answer("required", tokens=tokens, dialect=dialect, thought="possible")
+    assert takes(found, call) and takes(found, f"<think>so</think>\n{call}", tokens=tokens)
+    assert not takes(found, call.replace("a=1", "b=1")) and not takes(found, f"so {call}")
     assert calls_of(call, STRICT, dialect) == [("f", {"a": 1}), ("g", {})]
-    text = compiled(lark(STRICT, "auto", dialect=dialect))
-    for words in ("", "a < b and [f] or </f", f"So: {call} done", "[<" * 3000):
-        assert accepts(text, words), words
-    assert not accepts(text, f"So: {call.replace('a=1', 'b=1')}")
+    for parallel in (True, False):
+        single = call if parallel else call.replace(", g()", "").replace("\ng()", "")
+        text = answer("auto", tokens=tokens, dialect=dialect, parallel=parallel)
+        for words in ("", "a < b and [f] or </f", f"So: {single}", "[<" * 3000, f"<think>so</think>{single}"):
+            assert takes(text, words, tokens=tokens), words
+        for words in (f"So: {single.replace('a=1', 'b=1')}", f"<think>so</think>{single.replace('a=1', 'b=1')}"):
+            assert not takes(text, words, tokens=tokens), words
+        assert takes(text, f"{single} done {single}", tokens=tokens) == parallel
 
 
 def test_circles() -> None:

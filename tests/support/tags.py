@@ -213,7 +213,7 @@ def tag_for(tools: list[dict[str, Any]], choice: Any = "required", **options: An
     if engine == "llama.cpp":
         return gbnf(tools, choice, **options)
     if engine == "llguidance":
-        return lark(tools, choice, **options)
+        return lark(tools, choice, token_ids=IDS, **options)
     return structural_tag(tools, choice, token_ids=IDS, **options)
 
 
