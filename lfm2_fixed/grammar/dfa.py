@@ -37,6 +37,11 @@ class Dfa:
         """Whether no string is accepted."""
         return not any(self.accepting)
 
+    @property
+    def is_run(self) -> bool:
+        """Whether it accepts any number of characters of one set."""
+        return len(self.edges) == 1 and bool(self.edges[0])
+
     def accepts(self, text: str) -> bool:
         """Whether ``text`` is accepted."""
         state = 0

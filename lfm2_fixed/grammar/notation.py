@@ -19,6 +19,8 @@ class Rule(NamedTuple):
     """Bounds its text, as far as it can end there; only where the notation :attr:`~Notation.counts`."""
     followed_by: str | None = None
     """What follows it anyway: a hint that decides about most tokens that reach beyond the rule."""
+    also: str = ""
+    """An expression that its text has to fit as well; only where the notation :attr:`~Notation.joins`."""
     free: bool = False
     """It is a state of free text: what begins there ends in one way only, at what comes behind the text."""
     redundant: tuple[str, ...] = ()
@@ -33,10 +35,14 @@ class Notation:
     name: str
     counts: bool
     """A rule's characters can be bounded by a counter; else a length is counted by states, a rule each."""
+    joins: bool
+    """A text can be held to two expressions at once: so its length is a repetition of characters."""
     most_repeated: int
     """The largest count that a repetition may have."""
     both_quotes: int
     """Strings with more states in which nearly every character is possible are written in double quotes only."""
+    deepest: int | None
+    """How many rules may be entered, one inside the other; None for no limit."""
     write: Callable[[str, Mapping[str, Rule]], str]
     """The grammar that begins at an expression, as text."""
 
@@ -56,13 +62,13 @@ def _gbnf(root: str, rules: Mapping[str, Rule]) -> str:
     return "\n".join([f"root ::= {root}", *lines, ""])
 
 
-EBNF = Notation("EBNF", counts=True, most_repeated=65_535, both_quotes=2, write=_ebnf)
+EBNF = Notation("EBNF", counts=True, joins=False, most_repeated=65_535, both_quotes=2, deepest=None, write=_ebnf)
 """xgrammar from 0.2.8 on.  It counts repetitions; more than so many items do not fit into an answer.  Each broad state
 is 20 ms of compiling."""
 
 EBNF_WITHOUT_COUNTERS = replace(EBNF, name="EBNF without counters", counts=False)
 """xgrammar before that."""
 
-GBNF = Notation("GBNF", counts=False, most_repeated=2000, both_quotes=300, write=_gbnf)
+GBNF = Notation("GBNF", counts=False, joins=False, most_repeated=2000, both_quotes=300, deepest=None, write=_gbnf)
 """llama.cpp.  It writes repetitions out as rules, and refuses more than 2000 ("exceeds sane defaults").  Nothing is
 compiled: a state is 350 bytes of the request for each kind of quotes."""

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("llguidance", reason="llguidance comes with vLLM")
 
 from lfm2_fixed.grammar import lark
-from lfm2_fixed.grammar.lexemes import circles
+from lfm2_fixed.grammar.graphs import circles, names
 from tests.support.guidance_grammar import Text
 from tests.support.tags import (
     END,
@@ -69,6 +69,47 @@ def test_long_answers() -> None:
     assert accepts(answer("auto"), "text, " * many + block("f(a=1)") + "<b>" * many)
     assert accepts(answer("auto"), block("f(a=1)") * many)
     assert accepts(answer("required"), block(", ".join(["g()"] * many)))
+
+
+@pytest.mark.parametrize("low, high", [(0, 0), (0, 3), (2, 3), (4, None), (100, 300), (1500, 10_000)])
+def test_lengths_are_exact(low: int, high: int | None) -> None:
+    """Counted is the value's characters, however each is written."""
+    found = grammar({"type": "string", "minLength": low} | ({} if high is None else {"maxLength": high}))
+    letters = grammar({"type": "string", "pattern": f"^[a-z<|]{{{low},{'' if high is None else high}}}$"})
+    top = low if high is None else high
+    for size in {low - 1, low, low + 1, top - 1, top, top + 1} - {-1}:
+        fits = low <= size and (high is None or size <= high)
+        kinds = ["a", "é", "😀", "<", "\\n", "\\u00e9", "\\ud83d\\ude00", '\\"', "\\'"]
+        mixed = "".join((kinds * size)[:size])
+        for body in (mixed, *(kind * size for kind in kinds)) if size < 500 else (mixed,):
+            for quote in "\"'":
+                assert accepts(found, block(f"f(s={quote}{body}{quote})")) == fits, (size, body)
+        for body in ("a" * size, ("a<b" * size)[:size]):
+            assert accepts(letters, block(f"f(s='{body}')")) == fits, (size, body)
+    assert not accepts(found, block(f"f(s='{'a' * low}<|b')"))
+    assert not accepts(letters, block(f"f(s='{'A' * low}')")) or not low
+
+
+def test_a_length_that_cannot_be_measured_is_none() -> None:
+    for schema in ({"maxLength": 10_001}, {"maxLength": 10**6, "minLength": 3}):
+        found = grammar({"type": "string", **schema})
+        assert accepts(found, block(f"f(s='{'abc ' * 3000}')"))
+        assert accepts(found, block("f(s='ab')")) == ("minLength" not in schema)
+
+
+def test_what_goes_too_deep_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """llguidance follows rules by recursion, and takes its process with it."""
+
+    def flags(count: int) -> Any:
+        return {"type": "object", "properties": {f"k{n}": {"type": "boolean"} for n in range(count)}}
+
+    wide = compiled(lark([tool(flags(2000)), tool(INTEGER, "g")], "required", token_ids=IDS))
+    assert accepts(wide, block("f(any=[1])")) and "too deep" in caplog.text
+    assert accepts(wide, block("g(a=1)")) and not accepts(wide, block("g(a='x')"))
+    caplog.clear()
+    narrow = compiled(lark([tool(flags(140))], "required", token_ids=IDS))
+    assert accepts(narrow, block("f(k0=True, k139=False)")) and not accepts(narrow, block("f(any=[1])"))
+    assert not caplog.text
 
 
 # --- what is a token, and what is text
@@ -170,3 +211,7 @@ def test_circles() -> None:
         ["c"],
         ["b", "a"],
     ]
+
+
+def test_names() -> None:
+    assert names(r'"r1" r2 ("\"r3" | [\]r4] r5)* r6{1,2} rest "a"') == ["r2", "r5", "r6"]

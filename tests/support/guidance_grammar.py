@@ -9,6 +9,9 @@ from llguidance import LLMatcher, LLTokenizer
 from llguidance._tokenizer import TokenizerWrapper
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
+_BETWEEN_MASKS = 500
+"""Tokens."""
+
 
 class _Vocabulary:
     """What llguidance asks of a tokenizer."""
@@ -41,7 +44,14 @@ class Text:
     def accepts(self, tokens: list[int]) -> bool:
         """Whether these are a whole answer."""
         state = self.begin()
-        taken = state.try_consume_tokens(tokens) == len(tokens)
+        taken = True
+        # An engine asks for a mask before each token; llguidance may do so much between two of them, and fails then.
+        for at in range(0, len(tokens), _BETWEEN_MASKS):
+            self.allowed(state)
+            some = tokens[at : at + _BETWEEN_MASKS]
+            if state.try_consume_tokens(some) < len(some):
+                taken = False
+                break
         assert "limit" not in state.get_error() and "too many" not in state.get_error(), state.get_error()
         return taken and bool(state.is_accepting())
 
