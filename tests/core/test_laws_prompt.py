@@ -10,10 +10,12 @@ import partial_json_parser  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 
+from lfm2_fixed import PythonicStream
 from lfm2_fixed.core.dialects import DIALECTS
 from tests.support.harness import Turn, every, json_text, random_cut, stream
 from tests.support.smallest import check
 from tests.support.strategies import Input, any_input, dialects, seeds
+from tests.support.words import S
 
 
 @given(any_input(), seeds)
@@ -162,3 +164,18 @@ def test_l4_content_is_prompt(dialect: str) -> None:
             assert turn.content.rstrip(" ") == waiting
 
     assert stream(every(text, 1), dialect, watch=watch).content == text
+
+
+@pytest.mark.parametrize(
+    "text, sent",
+    [
+        # Behind the comma would be a key: a quote and a newline begin none, whatever comes.
+        ("""[f(x={"k": 'a'b', "\n""", """{"x": {"k": "a'b', \\"\\n"""),
+    ],
+)
+def test_l4_quotes_are_prompt(text: str, sent: str) -> None:
+    """A quote is text with the character that shows that it does not close."""
+    machine, turn = PythonicStream(), Turn()
+    for piece in every(S + text, 1):
+        turn.add(machine.feed(piece))
+    assert turn.started[0].arguments == sent

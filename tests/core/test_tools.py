@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import OrderedDict, UserDict
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,6 +85,13 @@ def test_a_schema_that_is_an_object() -> None:
     assert functions([{"name": "w", "input_schema": Model()}]) == [PLAIN]
     assert functions([{"name": "w", "parameters": SimpleNamespace(**SCHEMA)}]) == [PLAIN]
     assert functions([{"name": "w", "parameters": True}]) == [Function("w", "", True)]
+
+
+@pytest.mark.parametrize("mapping", [OrderedDict, UserDict])
+def test_a_schema_that_is_another_mapping(mapping: Any) -> None:
+    """Its entries count, not the attributes that it may have as well."""
+    (function,) = functions([{"name": "w", "parameters": mapping(SCHEMA)}])
+    assert dict(function.schema) == SCHEMA and function.parameters == ("city", "unit")
 
 
 def test_names_alone() -> None:
@@ -193,6 +201,14 @@ def test_deep_schemas_do_no_harm() -> None:
     for _ in range(5000):
         deep = {"anyOf": [deep, deep]}
     assert not Declared({"w": {"x": deep}}).takes_lone_object("w")
+
+
+def test_combinations_are_looked_into() -> None:
+    """As deep as a person may write them."""
+    schema: Any = {"type": "string"}
+    for _ in range(30):
+        schema = {"anyOf": [schema]}
+    assert Declared({"w": {"x": schema}}).takes_lone_object("w")
 
 
 def test_beginnings() -> None:

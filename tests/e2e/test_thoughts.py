@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import anthropic
 import pytest
-from rig import MODEL_NAME, Server
+from rig import Server
 
 from tests.e2e.test_constrained import calls_of, chat, token
-from tests.e2e.test_endpoints import ANTHROPIC_TOOLS, RESPONSES_TOOLS
-from tests.support.turns import END, START, both, client, streamed, wanted, whole
+from tests.e2e.test_endpoints import both_ways
+from tests.support.endpoints import messages, responses
+from tests.support.turns import END, START, both, streamed, wanted, whole
 
 CALL = START + "[bash(command='ls')]" + END
 TAGGED = START + "[bash(command='echo \"</think>\" <think>')]" + END
@@ -75,55 +74,20 @@ def test_several_choices(thoughts: Server) -> None:
 
 
 @SHAPES
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@both_ways
 def test_responses(thoughts: Server, name: str, stream: bool) -> None:
     text, reasoning, content, calls = TURNS[name]
-    options: dict[str, Any] = {"model": MODEL_NAME, "input": "go", "tools": RESPONSES_TOOLS, "temperature": 0}
-    options["extra_body"] = {"vllm_xargs": {"script": text}}
-    api = client(thoughts).responses
-    if stream:
-        thought = said = ""
-        answer = None
-        for event in api.create(**options, stream=True):
-            if event.type == "response.reasoning_text.delta":
-                thought += event.delta
-            elif event.type == "response.output_text.delta":
-                said += event.delta
-            elif event.type == "response.completed":
-                answer = event.response
-        assert answer is not None
-        assert (thought, said) == (reasoning, content)
-    else:
-        answer = api.create(**options)
-    got = [item for item in answer.output if item.type == "function_call"]
-    assert [(call.name, json.loads(call.arguments)) for call in got] == calls
-    thoughts_said = [part.text for item in answer.output if item.type == "reasoning" for part in item.content or ()]
-    assert "".join(thoughts_said) == reasoning
-    assert answer.output_text == content
+    turn = responses(thoughts, text, stream=stream)
+    assert (turn.reasoning, turn.content, turn.calls) == (reasoning, content, wanted(*calls))
 
 
 @SHAPES
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@both_ways
 def test_messages(thoughts: Server, name: str, stream: bool) -> None:
     text, reasoning, content, calls = TURNS[name]
-    api = anthropic.Anthropic(base_url=thoughts.url, api_key="none", max_retries=0, timeout=300).messages
-    options: dict[str, Any] = {
-        "model": MODEL_NAME,
-        "messages": [{"role": "user", "content": "go"}],
-        "max_tokens": 512,
-        "tools": ANTHROPIC_TOOLS,
-        "extra_body": {"vllm_xargs": {"script": text}},
-    }
-    if stream:
-        with api.stream(**options) as events:
-            answer = events.get_final_message()
-    else:
-        answer = api.create(**options)
-    got = [block for block in answer.content if block.type == "tool_use"]
-    assert [(block.name, block.input) for block in got] == calls
-    assert "".join(block.thinking for block in answer.content if block.type == "thinking") == reasoning
-    assert "".join(block.text for block in answer.content if block.type == "text") == content
-    assert answer.stop_reason == ("tool_use" if calls else "end_turn")
+    turn = messages(thoughts, text, stream=stream)
+    assert (turn.reasoning, turn.content, turn.calls) == (reasoning, content, wanted(*calls))
+    assert turn.finish_reason == ("tool_use" if calls else "end_turn")
 
 
 def bias(server: Server, **weights: int) -> dict[str, int]:

@@ -84,8 +84,57 @@ def test_what_a_condition_looked_at_counts_as_evaluated(value: dict[str, int], r
     assert bool(tools(schema).violations("f", {"v": value})) is refused
 
 
+LOOKED_AT = {
+    "2020-12": [
+        {"$ref": "#/$defs/base"},
+        {"$dynamicRef": "#base"},
+        {"allOf": [{"$ref": "#/$defs/base"}]},
+        {"anyOf": [{"$ref": "#/$defs/base"}, False]},
+        {"oneOf": [{"$ref": "#/$defs/base"}, False]},
+        {"dependentSchemas": {"a": {"$ref": "#/$defs/base"}}},
+        {"if": {"$ref": "#/$defs/base"}},
+        {"patternProperties": {"^a": True}},
+    ],
+    "2019-09": [{"$ref": "#/$defs/base"}, {"oneOf": [{"$ref": "#/$defs/base"}, False]}],
+}
+
+
+@pytest.mark.parametrize(
+    "draft, part", [(draft, part) for draft, parts in LOOKED_AT.items() for part in parts], ids=str
+)
+def test_what_is_applied_in_place_counts_as_evaluated(draft: str, part: dict[str, Any]) -> None:
+    schema = {
+        "$schema": f"https://json-schema.org/draft/{draft}/schema",
+        "$defs": {"base": {"$dynamicAnchor": "base", "properties": {"a": True}}},
+        "type": "object",
+        **part,
+        "unevaluatedProperties": False,
+    }
+    declared = Tools([{"type": "function", "function": {"name": "f", "parameters": schema}}])
+    assert declared.violations("f", {"a": 1}) == []
+    [violation] = declared.violations("f", {"a": 1, "b": 1})
+    assert "b" in violation.message
+
+
+@pytest.mark.parametrize(
+    "part, allowed, refused",
+    [
+        ({"prefixItems": [True]}, [1], [1, 2]),
+        ({"prefixItems": [True], "items": {"type": "string"}}, [1, "a"], None),
+        ({"contains": {"const": 1}}, [1, 1], [1, 2]),
+        ({"oneOf": [{"prefixItems": [True, True]}, False]}, [1, 2], [1, 2, 3]),
+    ],
+    ids=str,
+)
+def test_which_items_count_as_evaluated(part: dict[str, Any], allowed: list[Any], refused: list[Any] | None) -> None:
+    declared = tools({**part, "unevaluatedItems": False})
+    assert declared.violations("f", {"v": allowed}) == []
+    assert refused is None or len(declared.violations("f", {"v": refused})) == 1
+
+
 def test_a_call_of_a_client_has_its_id() -> None:
-    assert as_call({"id": "c1", "function": {"name": "f", "arguments": "{}"}}).id == "c1"
+    assert as_call({"id": "c1", "function": {"name": "f", "arguments": "{}"}}) == Call("f", "{}", "c1", "function")
+    assert as_call({"id": "c1", "custom": {"name": "f", "input": "x"}}) == Call("f", "x", "c1", "custom")
 
 
 def test_a_refused_free_text_stays_as_it_is() -> None:

@@ -154,9 +154,43 @@ def test_a_release_is_one_command(release: Any, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(
+    "origin",
+    [
+        "https://example.org/some-one/lfm2-fixed",
+        "https://token@example.org/some-one/lfm2-fixed.git",
+        "git@example.org:some-one/lfm2-fixed.git",
+        "ssh://git@example.org:22/some-one/lfm2-fixed",
+    ],
+)
+def test_where_the_project_is_says_its_origin(release: Any, origin: str) -> None:
+    # Before the first release, whatever the file says by now.
+    project = re.sub("/[^/]+/lfm2-fixed", "/OWNER/lfm2-fixed", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    host = re.search(r'^Repository = "https://([^/]+)/OWNER/lfm2-fixed"$', project, re.M)
+    assert host
+    placed = release.placed(project, origin.replace("example.org", host[1]))
+    assert f'Repository = "https://{host[1]}/some-one/lfm2-fixed"' in placed and "/OWNER/" not in placed
+    assert release.placed(placed, "anything") == placed
+    with pytest.raises(release.NotReady, match="write it there"):
+        release.placed(project, origin)  # at another host
+    with pytest.raises(release.NotReady, match="write it there"):
+        release.placed(project, f"https://{host[1]}/some-one/a-fork-of-it")
+
+
+def test_the_place_is_released_with_the_rest(
+    release: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (release.ROOT / "pyproject.toml").write_text('Repository = "https://example.org/OWNER/lfm2-fixed"\n')
+    git(release.ROOT, "commit", "-qam", "No place yet")
+    git(release.ROOT, "remote", "set-url", "origin", "https://example.org/someone/lfm2-fixed.git")
+    git(release.ROOT, "remote", "set-url", "--push", "origin", str(tmp_path / "remote"))
+    assert release.main([]) == 0, capsys.readouterr().err
+    assert "example.org/someone/lfm2-fixed" in git(tmp_path / "remote", "show", "v1.2.0:pyproject.toml")
+
+
+@pytest.mark.parametrize(
     "file, text, said",
     [
-        ("pyproject.toml", 'Repository = "https://example.org/OWNER/lfm2-fixed"\n', "still say OWNER"),
+        ("pyproject.toml", 'Repository = "https://example.org/OWNER/lfm2-fixed"\n', "does not tell who that is"),
         ("CHANGELOG.md", "# Changelog\n\n## 1.1.0 (2026-01-02)\n", "does not begin with version 1.2.0"),
         ("new.py", "", "changes that are not committed"),
     ],
@@ -166,6 +200,7 @@ def test_what_is_not_ready_is_not_released(
 ) -> None:
     (release.ROOT / file).write_text(text)
     assert release.main([]) == 1 and said in capsys.readouterr().err
+    assert (release.ROOT / file).read_text() == text
     assert git(tmp_path / "remote", "tag") == "" and git(release.ROOT, "tag") == ""
 
 

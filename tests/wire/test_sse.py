@@ -19,6 +19,7 @@ from lfm2_fixed.wire.sse import (
     SSEvent,
     encode_comment,
     encode_event,
+    encode_json,
     read_chunk,
 )
 
@@ -209,3 +210,14 @@ def test_an_event_that_comes_alone_is_within_the_limit_too() -> None:
     decoder = SSEDecoder(limit=98)
     with pytest.raises(EventTooLarge):
         decoder.feed(piece[:-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": [1, 2], "b": "ü"}, '{"a":[1,2],"b":"ü"}'),
+        ({"a": "\ud800", "b": "ü"}, '{"a":"\\ud800","b":"\\u00fc"}'),  # UTF-8 has no lone surrogates
+    ],
+)
+def test_json_is_compact(value: Any, expected: str) -> None:
+    assert encode_json(value) == expected.encode()
