@@ -126,6 +126,19 @@ def of_length(work: Work, label: CharSet, low: int, high: int | None) -> Dfa:
     return Dfa(tuple(edges), tuple(n >= low for n in range(last + 1)))
 
 
+def has_length(work: Work, dfa: Dfa, low: int, high: int | None) -> bool:
+    """Whether a string of ``low`` to ``high`` characters is accepted."""
+    reached, length = {0}, 0
+    # Without a limit: behind ``low``, a state that accepts is no more states away than there are.
+    while reached and length <= (low + len(dfa.edges) if high is None else high):
+        if length >= low and any(dfa.accepting[state] for state in reached):
+            return True
+        work.spend(len(reached))
+        reached = {target for state in reached for _, target in dfa.edges[state]}
+        length += 1
+    return False
+
+
 def one_of(work: Work, words: Iterable[str]) -> Dfa:
     """Exactly these strings, without a state more than they need."""
     trie: list[dict[str, int]] = [{}]

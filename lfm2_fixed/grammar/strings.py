@@ -139,11 +139,8 @@ def write(text: Text, here: Here) -> list[str]:
     if high is not None and high >= _NO_LIMIT:
         high = None
     base = text.automaton(here)
-    if rules.notation.joins and base.is_run and high != 0:
-        if max(low, high or 0) > _LONGEST_JOINED:
-            here.relax(f"minLength/maxLength above {_LONGEST_JOINED}")
-            low, high = min(low, _LONGEST_JOINED), None if high is None or high > _LONGEST_JOINED else high
-        return string(rules, base) if not low and high is None else _measured(rules, base, low, high)
+    if rules.notation.joins and high != 0:
+        return _measured(base, here, low, high)
     if low > _LONGEST_LOW and not (high is not None and high <= _LONGEST_LOW):
         here.relax(f"minLength above {_LONGEST_LOW}")
         low = _LONGEST_LOW
@@ -172,8 +169,21 @@ def write(text: Text, here: Here) -> list[str]:
     return found
 
 
-def _measured(rules: Rules, base: Dfa, low: int, high: int | None) -> list[str]:
-    """String literals of ``low`` to ``high`` characters, all of one set: each character or escape is one."""
+def _measured(base: Dfa, here: Here, low: int, high: int | None) -> list[str]:
+    """The same where a text can be held to two expressions: to ``base``, and to so many characters or escapes."""
+    rules = here.rules
+    if max(low, high or 0) > _LONGEST_JOINED:
+        here.relax(f"minLength/maxLength above {_LONGEST_JOINED}")
+        low, high = min(low, _LONGEST_JOINED), None if high is None or high > _LONGEST_JOINED else high
+    if not low and high is None:
+        return [] if base.empty else string(rules, base)
+    try:
+        # Two expressions that have no text in common would be a dead end.
+        if not here.work.once(("has length", base, low, high), lambda work: automata.has_length(work, base, low, high)):
+            return []
+    except TooLarge:
+        here.relax("minLength/maxLength")
+        return [] if base.empty else string(rules, base)
     found: list[str] = []
     for quote in _quotes(rules, base):
         raw = char_class(without(ALL, union(_CONTROLS, chars(quote + "\\"))))

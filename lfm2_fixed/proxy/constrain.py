@@ -93,7 +93,7 @@ class Constraints:
             self._refused.pop(_digest(fields, kind), None)
 
     def refused(self, fields: Mapping[str, Any], kind: Kind, refusal: Refused) -> None:
-        """The upstream refused a request with these fields, and answered the same request without them."""
+        """The upstream refused these fields: it answered the same request without them, or it said so for certain."""
         digest = _digest(fields, kind)
         self._refused[digest] = self._refused.pop(digest, 0) + refusal.evidence
         if len(self._refused) > _REMEMBERED:

@@ -80,6 +80,13 @@ class Modes:
                 self._constraints.taken(asked.constraint, kind)
                 return
             except Refused as refusal:
+                if asked.trial.over:
+                    self._constraints.refused(asked.constraint, kind, refusal)
+                    raise ProxyError(
+                        502,
+                        "The upstream's engine gave up the grammar of this request inside a call; ask again.",
+                        kind="upstream_error",
+                    ) from None
                 asked.trial, asked.refusal = None, refusal
         await answer(asked)
 
@@ -107,9 +114,7 @@ class Modes:
             shape = await incoming.shape()
             if shape == "json":
                 reply = await incoming.reply()
-                if asked.trial is not None:
-                    asked.trial.whole(reply)
-                calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+                calls = await self._read_whole(asked, reply)
                 await self._send_as_stream(exchange, request, reply, calls)
             elif shape == "events":
                 await self._parse_events(exchange, asked, incoming)
@@ -117,8 +122,8 @@ class Modes:
                 raise UpstreamError(error_in(incoming.status, await incoming.body()))
 
     async def _parse_events(self, exchange: Exchange, asked: _Asked, incoming: Incoming) -> None:
-        translator = ChunkTranslator(asked.request, self._settings)
         trial = asked.trial
+        translator = ChunkTranslator(asked.request, self._settings, trial)
         await exchange.start_stream()
         done = False
         async for events in incoming.events():
@@ -155,12 +160,16 @@ class Modes:
         answer = await self._whole(exchange, self._ask_raw(exchange, asked))
         if answer is None:
             return
-        request, reply = asked.request, answer.reply
-        if asked.trial is not None:
-            asked.trial.whole(reply)
-        calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+        calls = await self._read_whole(asked, answer.reply)
         exchange.note += f" calls={calls}"
-        await exchange.answer_json(200, reply, exchange.inherited)
+        await exchange.answer_json(200, answer.reply, exchange.inherited)
+
+    async def _read_whole(self, asked: _Asked, reply: dict[str, Any]) -> int:
+        """Translate a reply in place; the number of calls."""
+        request, trial = asked.request, asked.trial
+        if trial is not None:
+            trial.whole(reply)
+        return await self._judged(request, lambda: translate_reply(reply, request, self._settings, trial=trial))
 
     # ---- buffer: the server's own reading, asked for in one piece
 

@@ -2,7 +2,7 @@
 
 vLLM's front ends pass grammars on to an engine.  What that refuses is an error in the stream, behind the chunk with
 the role; behind the front end in Rust it is an answer that is over before anything was said.  So the beginning of a
-stream is held until it says something.
+stream is held until it says something.  What that engine finds too large only later ends inside a call.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..wire.sse import NotAChunk, SSEvent, read_chunk
-from .chat import Choice, empty, read_choices
+from .chat import Choice, empty, read_choices, stopped
 from .errors import ProxyError, UpstreamError
 from .request import Request
 from .upstream import Kind
@@ -37,11 +37,12 @@ class Trial:
         # A model may say nothing where no call is forced.
         self._evidence = DOUBTFUL if request.choice.required else NO_EVIDENCE
         self._held: list[SSEvent] = []
-        self._over = False
+        self.over = False
+        """The client has got what came first."""
 
     def stream(self, events: list[SSEvent]) -> list[SSEvent]:
         """The events that can be translated after these have come: all so far, or none yet.  Raises Refused."""
-        if self._over:
+        if self.over:
             return events
         self._held += events
         if not any(map(self._decides, events)):
@@ -50,7 +51,7 @@ class Trial:
 
     def rest(self) -> list[SSEvent]:
         """What is held, when no more comes."""
-        self._over = True
+        self.over = True
         held, self._held = self._held, []
         return held
 
@@ -80,12 +81,16 @@ class Trial:
         if not any(map(_says_something, read_choices(reply, "message"))):
             self._ended()
 
+    def cut(self) -> None:
+        """The answer ended inside a call, where no grammar lets it.  Raises Refused if that is the engine's doing."""
+        if self._silent:
+            raise Refused("its answer ended inside a call", SURE)
+
     def _ended(self) -> None:
         if self._silent:
             raise Refused("its answer was empty", self._evidence)
 
 
 def _says_something(choice: Choice) -> bool:
-    """Whether there is a text, a call, or a reason to end without either: a limit, or what the client stops at."""
-    stopped = choice.reason not in (None, "stop") or choice.fields.get("stop_reason") is not None
-    return stopped or not empty({**choice.said, "role": None})
+    """Whether there is a text, a call, or a reason to end without either."""
+    return stopped(choice.reason, choice.fields) or not empty({**choice.said, "role": None})

@@ -90,6 +90,18 @@ def test_lengths_are_exact(low: int, high: int | None) -> None:
     assert not accepts(letters, block(f"f(s='{'A' * low}')")) or not low
 
 
+def test_a_length_beside_a_pattern(caplog: pytest.LogCaptureFixture) -> None:
+    found = grammar({"type": "string", "pattern": "^(ab)*$", "minLength": 3, "maxLength": 901})
+    for count, fits in ((1, False), (2, True), (450, True), (451, False)):
+        for quote in "\"'":
+            assert accepts(found, block(f"f(s={quote}{'ab' * count}{quote})")) == fits, count
+    assert not accepts(found, block("f(s='abax')"))
+    for nothing in ({"pattern": "^(ab)*$", "minLength": 3, "maxLength": 3}, {"pattern": "^abc$", "minLength": 4}):
+        either = grammar({"anyOf": [{"type": "string", **nothing}, {"type": "null"}]})
+        assert accepts(either, block("f(s=None)")) and not accepts(either, block("f(s='abc')"))
+    assert not caplog.text
+
+
 def test_a_length_that_cannot_be_measured_is_none() -> None:
     for schema in ({"maxLength": 10_001}, {"maxLength": 10**6, "minLength": 3}):
         found = grammar({"type": "string", **schema})

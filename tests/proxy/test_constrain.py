@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lfm2_fixed.proxy import reply
-from tests.support.pairs import TOOLS, Pair, chunk, merge, sse
+from tests.support.pairs import TOOLS, Pair, chunk, error_of, merge, sse
 
 CALL = '<|tool_call_start|>[bash(command="ls -l")]<|tool_call_end|>'
 NAMED = {"type": "function", "function": {"name": "bash"}}
@@ -232,6 +232,34 @@ def test_an_answer_that_is_empty_for_a_reason(start: Callable[..., Pair], stream
         other = start(kind=kind)
         other.ask(EMPTY, tools=STRICT, stream=stream)
         assert with_grammar(other) == [True]
+
+
+CUT = {"turns": [[CALL[:40]]]}
+
+
+def test_a_grammar_that_the_engine_gives_up_on_its_way(start: Callable[..., Pair]) -> None:
+    """The answer ends inside a call then, as if the model had ended it."""
+    pair = start(kind="vllm-rs")
+    whole = pair.ask(CUT, tool_choice="required")
+    assert (
+        whole.status_code == 502 and whole.json()["error"]["type"] == "tool_choice_error"
+    )  # that of the second answer
+    assert with_grammar(pair) == [True, False]
+    streamed = pair.stream(CUT, tool_choice=NAMED)  # another grammar
+    assert "gave up the grammar" in error_of(streamed)["message"]
+    assert "gave up" not in error_of(pair.stream(CUT, tool_choice=NAMED))["message"]
+    assert with_grammar(pair)[2:] == [True, False]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_call_that_something_else_cuts(start: Callable[..., Pair], stream: bool) -> None:
+    pair = start(kind="vllm-rs")
+    for script in ({**CUT, "reason": "length"}, {**CUT, "ends": {"stop_reason": 5}}, {**CUT, "reason": "abort"}):
+        assert "gave up" not in pair.ask(script, tools=STRICT, stream=stream).text
+    assert with_grammar(pair) == [True] * 3
+    other = start(kind="vllm")
+    other.ask(CUT, tools=STRICT, stream=stream)
+    assert with_grammar(other) == [True]
 
 
 def test_what_is_a_token_there(start: Callable[..., Pair]) -> None:
