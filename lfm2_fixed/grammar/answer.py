@@ -97,8 +97,10 @@ def _free(calls: Calls, row: Dialect, known: Mapping[str, str], *, parallel: boo
     tags = " | ".join(known[tag] for tag in (OPEN, CLOSE) if tag in known)
     if row.start not in known:
         said = _text_with_calls(calls, row, parallel=parallel)
+        if not tags:
+            return said
         before = said if parallel else text(calls.rules, dict.fromkeys(_triggers(calls, row)), may_end=True)
-        return f"({before} ({tags}))* {said}" if tags else said
+        return f"({before} ({tags}))* {said}"
     # Spelled out, the marker would begin a call for who reads the text.
     said = text(calls.rules, {row.start: None}, may_end=True)
     block = _block(calls, row, known, parallel=parallel)
