@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from json.encoder import encode_basestring  # type: ignore[attr-defined]
 
 from .escapes import read_shared, same_json
@@ -15,11 +16,13 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 class Decoder:
     """Writes decoded text; joins surrogate halves that arrive apart."""
 
-    __slots__ = ("_send", "_high")
+    __slots__ = ("_send", "_high", "same")
 
     def __init__(self, block: Block) -> None:
         self._send = block.out.send
         self._high = ""
+        self.same: Callable[[str], None] = self._send
+        """Takes text that JSON writes as it is: nearly all there is, and nearly never behind half a character."""
 
     def text(self, text: str) -> None:
         if self._high or (not text.isascii() and _has_surrogate(text)):
@@ -27,10 +30,8 @@ class Decoder:
         if text:
             self._send(encode_basestring(text)[1:-1])
 
-    def same(self, text: str) -> None:
-        """Text that JSON writes as it is."""
-        if self._high:
-            self.flush()
+    def _behind_half(self, text: str) -> None:
+        self.flush()
         self._send(text)
 
     def shared(self, text: str, quote: str, *, plain: bool) -> None:
@@ -46,16 +47,16 @@ class Decoder:
 
     def _join(self, text: str) -> str:
         text = self._high + text
-        self._high = ""
+        self._high, self.same = "", self._send
         text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
         if text and "\ud800" <= text[-1] <= "\udbff":
-            self._high = text[-1]
+            self._high, self.same = text[-1], self._behind_half
             text = text[:-1]
         return _SURROGATE.sub("\ufffd", text)
 
     def flush(self) -> None:
         if self._high:
-            self._high = ""
+            self._high, self.same = "", self._send
             self._send("\ufffd")
 
 

@@ -11,6 +11,7 @@ Steps, not time: the same schema gives the same grammar on every machine, and a 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ _REMEMBERED = 2048
 """Results kept for the whole process; the oldest goes first."""
 
 _memory: dict[Hashable, tuple[Any, int]] = {}
+_lock = Lock()
+"""Servers build grammars in threads; the oldest result is looked for while another one may be added."""
 
 
 class NotRegular(ValueError):
@@ -74,8 +77,9 @@ class Work:
         """
         if self.left <= 0:
             raise TooLarge("too much work")
-        if key in _memory:
-            result, taken = _memory[key]
+        known = _memory.get(key)  # one look: another thread may drop it
+        if known is not None:
+            result, taken = known
         else:
             inner = Work(KEYWORD_STEPS)
             try:
@@ -83,9 +87,7 @@ class Work:
             except (NotRegular, TooLarge) as error:
                 result = error.with_traceback(None)
             taken = inner.taken
-            while len(_memory) >= _REMEMBERED:
-                _memory.pop(next(iter(_memory)), None)
-            _memory[key] = (result, taken)
+            _remember(key, result, taken)
         if key not in self._charged:
             self._charged.add(key)
             self.charge(min(taken, KEYWORD_STEPS))
@@ -99,11 +101,19 @@ def own(key: Hashable, make: Callable[[Work], T]) -> T:
 
     They are never refused and charged to nobody; each is built once in the process.
     """
-    if key not in _memory:
+    known = _memory.get(key)
+    if known is not None:
+        return known[0]  # type: ignore[no-any-return]
+    result = make(Work(_OWN_STEPS))
+    _remember(key, result, 0)
+    return result
+
+
+def _remember(key: Hashable, result: Any, taken: int) -> None:
+    with _lock:
         while len(_memory) >= _REMEMBERED:
-            _memory.pop(next(iter(_memory)), None)
-        _memory[key] = (make(Work(_OWN_STEPS)), 0)
-    return _memory[key][0]  # type: ignore[no-any-return]
+            _memory.pop(next(iter(_memory)))
+        _memory[key] = (result, taken)
 
 
 def forget() -> None:

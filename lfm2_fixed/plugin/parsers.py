@@ -58,6 +58,7 @@ class PythonicToolParser(ToolParser):  # type: ignore[misc]
     def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None) -> None:
         super().__init__(tokenizer, tools)
         announce()
+        patches.prepare_beside()
         dialect = DIALECTS[self.dialect]
         known = vocabulary(tokenizer, self.dialect)
         found = dict(known.sentinels)
@@ -186,6 +187,7 @@ class _TextStream:
 
 
 patches.apply(tool_parser=PythonicToolParser)
+patches.prepare_beside()
 
 
 def _for(dialect: Dialect) -> type[PythonicToolParser]:

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
+from . import beside
 from .compat import (
     PASSES_PROMPT_ON,
     TELLS_WHERE_A_STREAM_BEGINS,
@@ -67,6 +70,18 @@ PATCHES = (
         "0.33.0",
     ),
     Patch(
+        "vllm.renderers.online_renderer.OnlineRenderer.preprocess_chat",
+        "It adjusts the request on the event loop, where the grammar is made: nobody else is served meanwhile, for up "
+        "to 0.25 s.  The adjusting is postponed until it is through, and done in a thread (see beside).",
+        "-",
+    ),
+    Patch(
+        "vllm.v1.structured_output.backend_xgrammar.validate_xgrammar_grammar",
+        "It reads the grammar on the event loop, only to see whether it is one, for up to 0.35 s.  What has been read "
+        "in the thread is not read again.",
+        "-",
+    ),
+    Patch(
         "vllm.entrypoints.openai.responses.serving.split_delta",
         "It puts a delta's content before its calls.  Where one delta holds the end of a call that is already open "
         "and then text, that closes the call too early and opens another one without a name.",
@@ -76,7 +91,7 @@ PATCHES = (
 
 
 def apply(tool_parser: type[ToolParser] | None = None, reasoning_parser: type[ReasoningParser] | None = None) -> None:
-    """Patch what these parsers need, once for each.  (``split_delta`` waits for its module: see below.)"""
+    """Patch what these parsers need, once for each.  (Two functions wait for their modules: see below.)"""
     if tool_parser is not None:
         _remember_first(tool_parser)
         _keep_content(tool_parser)
@@ -91,12 +106,64 @@ def _remember_first(parser: type[ToolParser]) -> None:
 
     @wraps(adjust)
     def adjust_request(self: Any, request: Any) -> Any:
-        if isinstance(self.tool_parser, parser):
-            remember_special_tokens(request)
-            self.tool_parser.follows(self.reasoning_parser)
+        if not isinstance(self.tool_parser, parser):
+            return adjust(self, request)
+        remember_special_tokens(request)
+        self.tool_parser.follows(self.reasoning_parser)
+        if request.tools and beside.postpone(lambda: _read(adjust(self, request))):
+            return request  # it is changed in place, and vLLM goes on with it after preprocess_chat
         return adjust(self, request)
 
     DelegatingParser.adjust_request = adjust_request
+
+
+def prepare_beside() -> None:
+    """Let requests be adjusted beside the event loop.
+
+    Called whenever a parser is made, until the server's module is there: nobody but a server imports it.
+    """
+    renderer = getattr(sys.modules.get("vllm.renderers.online_renderer"), "OnlineRenderer", None)
+    preprocess = getattr(renderer, "preprocess_chat", None)
+    if preprocess is None or hasattr(preprocess, "prepares_beside"):
+        return
+
+    @wraps(preprocess)
+    async def preprocess_chat(self: Any, *args: Any, **options: Any) -> Any:
+        return await beside.prepared(preprocess(self, *args, **options))
+
+    preprocess_chat.prepares_beside = True  # type: ignore[attr-defined]
+    renderer.preprocess_chat = preprocess_chat  # type: ignore[union-attr]
+
+
+def _read(request: Any) -> None:
+    """Let xgrammar read the request's grammar, so that it need not be read on the loop."""
+    outputs = request.structured_outputs
+    grammar = getattr(outputs, "structural_tag", None)
+    if grammar is None:
+        return
+    from vllm.v1.structured_output import backend_xgrammar
+
+    validate = backend_xgrammar.validate_xgrammar_grammar
+    if not hasattr(validate, "knows"):
+        backend_xgrammar.validate_xgrammar_grammar = validate = _knowing(validate)
+    with suppress(Exception):  # vLLM tries it again, and answers
+        validate(SimpleNamespace(structured_outputs=outputs))
+
+
+def _knowing(validate: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``validate`` (vLLM's ``validate_xgrammar_grammar``), for structural tags that it has not let through before."""
+
+    @wraps(validate)
+    def validate_xgrammar_grammar(sampling_params: Any) -> None:
+        grammar = getattr(sampling_params.structured_outputs, "structural_tag", None)
+        if not isinstance(grammar, str):
+            return validate(sampling_params)
+        if not beside.is_known(grammar):
+            validate(sampling_params)
+            beside.remember(grammar)
+
+    validate_xgrammar_grammar.knows = True  # type: ignore[attr-defined]
+    return validate_xgrammar_grammar
 
 
 def _keep_content(parser: type[ToolParser]) -> None:

@@ -34,6 +34,8 @@ def test_every_patch_is_there(patch: patches.Patch) -> None:
     assert patch.why and patch.until
     if patch.target.startswith("vllm.entrypoints.openai.responses"):
         return  # test_responses: the module cannot be imported without an engine
+    if not patch.target.startswith("vllm.parser."):
+        return  # test_beside: they wait for their modules
     if patch.target.endswith("set_prompt_token_ids"):
         # Where somebody tells the prompt, it arrives (test_reasoning_parser); where nobody does, nothing is added.
         assert hasattr(DelegatingParser, "set_prompt_token_ids") == hasattr(Parser, "set_prompt_token_ids")
