@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
 from lfm2_fixed.grammar import work
+from lfm2_fixed.grammar.branches import joined_constants
 from lfm2_fixed.grammar.notation import EBNF, GBNF, Notation
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
@@ -82,3 +83,19 @@ def test_a_count_that_only_llama_cpp_cannot_have() -> None:
 )
 def test_what_is_held_is_not(schema: Any, notation: Notation) -> None:
     assert reported(schema, notation) == []
+
+
+def test_constants_of_a_union_are_one_list() -> None:
+    """Hundreds of them would be more branches than are written."""
+    branches = [
+        {"const": 1, "title": "one"},
+        {"type": "object"},
+        {"enum": [2, "b"]},
+        {"const": "a", "type": "string"},
+        {"const": "x", "type": "integer"},
+        True,
+        {"const": 3, "enum": [3]},
+        {"const": 4, "minimum": 5},
+    ]
+    assert joined_constants(branches) == [{"enum": [1, 2, "b", "a"]}, branches[1], True, *branches[6:]]
+    assert joined_constants([True]) == [True]

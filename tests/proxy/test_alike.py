@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lfm2_fixed.proxy import Settings, reply
+from lfm2_fixed.proxy.alike import Alike
 from lfm2_fixed.proxy.errors import ProxyError
 from lfm2_fixed.proxy.modes import _translate
 from lfm2_fixed.proxy.reply import ChunkTranslator
@@ -201,6 +202,10 @@ def test_what_is_no_string_is_read_as_a_whole(between: str) -> None:
         assert step.error is not None
     else:
         assert (step.data, step.error) == (wanted, None)
+
+
+def test_while_nothing_is_remembered_nothing_is_known_again() -> None:
+    assert Alike().text('"x"') is None
 
 
 def test_after_the_end_of_a_choice_nothing_is_known_again() -> None:
