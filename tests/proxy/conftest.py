@@ -20,9 +20,17 @@ def start() -> Iterator[Callable[..., Pair]]:
     """A function that starts a pair: ``start(kind="llama.cpp", mode="parse", …)``."""
     stacks: list[ExitStack] = []
 
-    def start(kind: str = "llama.cpp", **settings: Any) -> Pair:
+    def start(
+        kind: str = "llama.cpp",
+        *,
+        says: dict[str, Any] | None = None,
+        tokens: dict[str, int] | None = None,
+        **settings: Any,
+    ) -> Pair:
         stacks.append(stack := ExitStack())
         upstream = Scripted(kind=kind)
+        upstream.says = says or {}
+        upstream.tokens = upstream.tokens if tokens is None else tokens
         url = stack.enter_context(serving(upstream))
         settings.setdefault("upstream", url)
         pair = Pair(stack.enter_context(running(Settings(**settings))), upstream)
