@@ -7,9 +7,6 @@ the functions that are there.  What runs at import is planted in a child that ha
 from __future__ import annotations
 
 import ast
-import gc
-import importlib.abc
-import importlib.machinery
 import itertools
 import os
 import pickle
@@ -22,18 +19,19 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
 
 import pytest
+from faulty import Loaded, Planted, functions_of, write_into_functions
 from mutations import PACKAGE, Fault, source_of
 
 ROOT = PACKAGE.parent
 TESTS = {
     "core": [
         "tests/core",
-        # The cases have had their turn before (core_fails); templates say what the laws say, slower.
-        *(f"--ignore=tests/core/test_{name}.py" for name in ("cases", "templates", "make_valid")),
+        # The cases and the steps have had their turn before (core_fails); templates say what the laws say, slower.
+        *(f"--ignore=tests/core/test_{name}.py" for name in ("cases", "laws_bounds", "templates", "make_valid")),
     ],
     "wire": ["tests/wire", "tests/gate", "tests/check", "tests/proxy/test_parse.py", "tests/proxy/test_shapes.py"],
     "gate": ["tests/gate"],
@@ -59,85 +57,6 @@ BUDGET_SECONDS = 60
 """Of CPU time for the tests of a fault, as they take without it: 300 survivors would be five hours, and are 15."""
 MORE_STEPS = 1.02
 """A shortcut that is lost in one case of twenty takes more than a fiftieth of their steps."""
-
-
-class Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module from a changed tree."""
-
-    def __init__(self, module: str, tree: ast.Module) -> None:
-        self.name, self.path, self.code = f"lfm2_fixed.{module}", source_of(module), tree
-
-    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        """Only the planted module."""
-        if name != self.name:
-            return None
-        return importlib.machinery.ModuleSpec(
-            name, self, origin=str(self.path), is_package=self.path.stem == "__init__"
-        )
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        """The default module."""
-        return None
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the changed code."""
-        module.__file__ = str(self.path)
-        exec(compile(self.code, str(self.path), "exec"), module.__dict__)
-
-
-def functions_of(code: CodeType, path: tuple[int, ...] = ()) -> dict[tuple[tuple[str, int], ...], CodeType]:
-    """The code of every function below, by names and first lines from the outermost to itself."""
-    found: dict[Any, CodeType] = {}
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            key = (*path, (constant.co_name, constant.co_firstlineno))
-            found[key] = constant  # type: ignore[index]
-            found.update(functions_of(constant, key))  # type: ignore[arg-type]
-    return found
-
-
-class Loaded:
-    """The package's functions, in every copy of them, and all caches, as they are now.
-
-    They are looked for once: to go over all objects makes a forked child copy most of its memory.
-    """
-
-    def __init__(self) -> None:
-        self.functions: dict[tuple[str, str, int, bytes, tuple[str, ...]], list[FunctionType]] = {}
-        self.caches: list[Any] = []
-        prefix = str(PACKAGE)
-        for thing in gc.get_objects():
-            if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(prefix):
-                self.functions.setdefault(name_of(thing.__code__), []).append(thing)
-            elif callable(getattr(type(thing), "cache_clear", None)):
-                self.caches.append(thing)
-
-
-def name_of(code: CodeType) -> tuple[str, str, int, bytes, tuple[str, ...]]:
-    """What tells a function's code from all others of the package."""
-    return code.co_filename, code.co_name, code.co_firstlineno, code.co_code, code.co_varnames
-
-
-def write_into_functions(fault: Fault, tree: ast.Module, loaded: Loaded) -> bool:
-    """Give the loaded functions of the module, in every copy of it, the changed code; whether that was possible."""
-    file = str(source_of(fault.module))
-    old = functions_of(compile(tree, file, "exec"))
-    new = functions_of(compile(fault.apply(tree), file, "exec"))
-    written = 0
-    for key, code in old.items():
-        other = new.get(key)
-        if other is None:
-            return False
-        if code == other:
-            continue
-        for function in loaded.functions.get(name_of(code), ()):
-            if other.co_freevars != function.__code__.co_freevars:
-                return False
-            function.__code__ = other
-            written += 1
-    for cache in loaded.caches:
-        cache.cache_clear()
-    return written > 0
 
 
 # ------------------------------------------------------------------ what catches a fault
@@ -188,13 +107,14 @@ class Known:
         self.steps: list[int] = []
         self.at_import: set[tuple[str, int]] = set()
         self.failed: list[str] = []
+        self.budget = BUDGET_SECONDS
 
     def tests_for(self, fault: Fault, function: tuple[str, int] | None, items: Iterable[pytest.Item]) -> list[str]:
         """The tests that call a function (anything of its module for None), in the order in which they are to run.
 
         Before them those that were not there when this was measured; after them the others of the module: what a cache
         keeps is called in the first test alone.
-        They take BUDGET_SECONDS at most; what is left out makes the score lower, never higher.
+        They take ``self.budget`` seconds at most; what is left out makes the score lower, never higher.
         """
         file = source_of(fault.module).relative_to(ROOT).as_posix()
         area = fault.module.partition(".")[0]
@@ -212,7 +132,7 @@ class Known:
         ordered = [item.nodeid for item in items if item.nodeid not in self.seconds]
         ordered += sorted(names, key=lambda name: (rank(name), name.partition("::")[0]))
         sums = itertools.accumulate(self.seconds.get(name, 0) for name in ordered)
-        return [name for name, total in zip(ordered, sums) if total <= BUDGET_SECONDS]
+        return [name for name, total in zip(ordered, sums) if total <= self.budget]
 
 
 class Recorder:
@@ -418,12 +338,16 @@ def imported_anew(fault: Fault, tree: ast.Module, known: Known, caught: int) -> 
     if fault.module.startswith("core.") and (found := core_fails(known)):
         return found
     names = known.tests_for(fault, None, ())
+    measured = {name.partition("::")[0] for name in known.seconds}
 
     def then(tests: Tests, session: pytest.Session) -> None:
-        tests.judge(session, known, names, caught)
+        tests.judge(session, known, known.tests_for(fault, None, session.items), caught)
         os._exit(SURVIVED)
 
-    collect(then, sorted({name.partition("::")[0] for name in names}))
+    area = fault.module.partition(".")[0]
+    new = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / area).glob("test_*.py")} - measured
+    left_out = [word for word in TESTS[area] if word.startswith("--")]
+    collect(then, [*left_out, *sorted({name.partition("::")[0] for name in names} | new)])
     return BY_TESTS  # what cannot be imported or collected
 
 

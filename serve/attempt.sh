@@ -21,9 +21,9 @@ attempt() { # "what it does" command…: quiet, with a line every 20 seconds
   CHILD=$!
   set +m
   while kill -0 "$CHILD" 2>/dev/null; do
-    for _ in $(seq 40); do
+    for _ in $(seq 200); do
       kill -0 "$CHILD" 2>/dev/null || break
-      sleep 0.5
+      sleep 0.1
     done
     kill -0 "$CHILD" 2>/dev/null && say "  still at it ($((SECONDS - begin)) s, $PLACE has $(size) MB)"
   done

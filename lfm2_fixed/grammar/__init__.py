@@ -3,9 +3,9 @@
 Text and plain data, made without xgrammar or torch.
 """
 
-from .answer import gbnf
+from .answer import gbnf, lark, marks
 from .asked import Function, functions
 from .schema import SchemaError
 from .tag import after_thought, structural_tag
 
-__all__ = ["Function", "SchemaError", "after_thought", "functions", "gbnf", "structural_tag"]
+__all__ = ["Function", "SchemaError", "after_thought", "functions", "gbnf", "lark", "marks", "structural_tag"]

@@ -65,7 +65,10 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool) -> s
             report("", "the whole schema, which takes too much work")
             return _free_arguments(rules, work, schema, report)
         if found is not None:
-            return found
+            if not rules.too_deep(found):
+                return found
+            report("", "the whole schema, which goes too deep for this engine")
+            return _free_arguments(rules, work, schema, report)
         if not values.describes_object():
             raise SchemaError(f"the parameters of {function.name!r} describe no object")
         report("", "the whole schema, which nothing satisfies")

@@ -37,6 +37,11 @@ class Dfa:
         """Whether no string is accepted."""
         return not any(self.accepting)
 
+    @property
+    def is_run(self) -> bool:
+        """Whether it accepts any number of characters of one set."""
+        return len(self.edges) == 1 and bool(self.edges[0])
+
     def accepts(self, text: str) -> bool:
         """Whether ``text`` is accepted."""
         state = 0
@@ -119,6 +124,19 @@ def of_length(work: Work, label: CharSet, low: int, high: int | None) -> Dfa:
     edges: list[tuple[tuple[CharSet, int], ...]] = [((label, n + 1),) for n in range(last)]
     edges.append(((label, last),) if high is None else ())
     return Dfa(tuple(edges), tuple(n >= low for n in range(last + 1)))
+
+
+def has_length(work: Work, dfa: Dfa, low: int, high: int | None) -> bool:
+    """Whether a string of ``low`` to ``high`` characters is accepted."""
+    reached, length = {0}, 0
+    # Without a limit: behind ``low``, a state that accepts is no more states away than there are.
+    while reached and length <= (low + len(dfa.edges) if high is None else high):
+        if length >= low and any(dfa.accepting[state] for state in reached):
+            return True
+        work.spend(len(reached))
+        reached = {target for state in reached for _, target in dfa.edges[state]}
+        length += 1
+    return False
 
 
 def one_of(work: Work, words: Iterable[str]) -> Dfa:

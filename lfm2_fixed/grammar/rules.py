@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from .charsets import CharSet, intersection
+from .graphs import Depths
 from .notation import EBNF, Notation, Rule
 
 SEPARATOR = '"," " "?'
@@ -36,6 +37,7 @@ class Rules:
         self._rules: dict[str, Rule] = {}
         self._names: dict[object, str] = {}
         self._idents: dict[object, int] = {}
+        self._depths = Depths(self._rules)
         self.impossible: set[str] = set()
         """Rules that nothing satisfies; only a value that contains itself can still refer to one."""
 
@@ -55,10 +57,13 @@ class Rules:
         *,
         max_chars: int | None = None,
         followed_by: str | None = None,
+        also: str = "",
+        free: bool = False,
         redundant: Iterable[str] = (),
     ) -> None:
         """Give a rule its alternatives; for the rest see :class:`~.notation.Rule`."""
-        self._rules[name] = Rule(tuple(dict.fromkeys(alternatives)), max_chars, followed_by, tuple(redundant))
+        kept = tuple(dict.fromkeys(alternatives))
+        self._rules[name] = Rule(kept, max_chars, followed_by, also, free, tuple(redundant))
 
     def one_of(self, *alternatives: str) -> str:
         """A rule that is one of ``alternatives``."""
@@ -78,6 +83,11 @@ class Rules:
             ]
         return " ".join(expressions)
 
+    def too_deep(self, expression: str) -> bool:
+        """Whether the notation's reader cannot follow an expression, whose rules are all defined."""
+        deepest = self.notation.deepest
+        return deepest is not None and self._depths.of(expression) > deepest
+
     @property
     def size(self) -> int:
         """Rules so far."""
@@ -85,7 +95,7 @@ class Rules:
 
     def text(self, root: str) -> str:
         """The grammar, beginning at the expression ``root``."""
-        return self.notation.text(root, self._rules)
+        return self.notation.write(root, self._rules)
 
 
 _PLAIN = re.compile(r"[ !#-\[\]-~]*")

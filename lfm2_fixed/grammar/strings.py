@@ -24,6 +24,9 @@ _NARROW_CHAIN = 12
 """The same where no character needs an escape: there the counter is exact, too, and its masks are quick."""
 _LONGEST_LOW = 64
 """A longer ``minLength`` holds as this: it has no counter, and each character of it is a state."""
+_LONGEST_JOINED = 10_000
+"""The same for both lengths where a text is held to two expressions: llguidance's lexer has 250,000 states an answer,
+and each character of such a string takes seven."""
 _NO_LIMIT = 2**31
 """A limit from here on is none: no answer is so long, and xgrammar's counter ends here."""
 _BROAD = 1000
@@ -137,6 +140,8 @@ def write(text: Text, here: Here) -> list[str]:
     if high is not None and high >= _NO_LIMIT:
         high = None
     base = text.automaton(here)
+    if rules.notation.joins and high != 0:
+        return _measured(base, here, low, high)
     if low > _LONGEST_LOW and not (high is not None and high <= _LONGEST_LOW):
         here.relax(f"minLength above {_LONGEST_LOW}")
         low = _LONGEST_LOW
@@ -165,11 +170,38 @@ def write(text: Text, here: Here) -> list[str]:
     return found
 
 
+def _measured(base: Dfa, here: Here, low: int, high: int | None) -> list[str]:
+    """The same where a text can be held to two expressions: to ``base``, and to so many characters or escapes."""
+    rules = here.rules
+    if max(low, high or 0) > _LONGEST_JOINED:
+        here.relax(f"minLength/maxLength above {_LONGEST_JOINED}")
+        low, high = min(low, _LONGEST_JOINED), None if high is None or high > _LONGEST_JOINED else high
+    if not low and high is None:
+        return [] if base.empty else string(rules, base)
+    try:
+        # Two expressions that have no text in common would be a dead end.
+        if not here.work.once(("has length", base, low, high), lambda work: automata.has_length(work, base, low, high)):
+            return []
+    except TooLarge:
+        here.relax("minLength/maxLength")
+        return [] if base.empty else string(rules, base)
+    found: list[str] = []
+    for quote in _quotes(rules, base):
+        raw = char_class(without(ALL, union(_CONTROLS, chars(quote + "\\"))))
+        one = rules.one_of(str(raw), _any_escape())
+        inner = quoted(rules, base, quote)
+        name, new = rules.reserve(("measured", inner, low, high))
+        if new:
+            rules.define(name, [inner], also=f"{one}{{{low},{'' if high is None else high}}} {literal(quote)}")
+        found.append(f"{literal(quote)} {name}")
+    return found
+
+
 def limited(work: Work, base: Dfa, low: int, high: int | None) -> Dfa:
     """The strings of ``base`` of ``low`` to ``high`` characters."""
     if low == 0 and high is None:
         return base
-    if len(base.edges) == 1 and base.edges[0]:  # any characters of one set: counting them is all there is to do
+    if base.is_run:  # counting them is all there is to do
         return automata.of_length(work, base.edges[0][0][0], low, high)
     return work.once(
         ("length", base, low, high),

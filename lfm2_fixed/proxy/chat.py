@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,11 @@ def read_choices(reply: dict[str, Any], key: str) -> list[Choice]:
         fields = {name: value for name, value in choice.items() if name not in ("index", key, "finish_reason")}
         choices.append(Choice(index, said, reason or None, fields, choice))
     return choices
+
+
+def stopped(reason: str | None, fields: Mapping[str, Any]) -> bool:
+    """Whether a choice ended for a reason outside of the model: a limit, an error, or what the client stops at."""
+    return reason not in (None, "stop") or fields.get("stop_reason") is not None
 
 
 def _is_call(value: Any) -> bool:

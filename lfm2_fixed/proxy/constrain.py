@@ -15,10 +15,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.tools import functions
-from ..grammar import after_thought, gbnf, structural_tag
+from ..grammar import after_thought, gbnf, lark, structural_tag
 from .errors import ProxyError
+from .reply import warn_once
 from .request import Request
 from .settings import Settings
+from .trial import SURE, Refused
 from .upstream import Kind
 
 log = logging.getLogger("lfm2_fixed.proxy")
@@ -35,7 +37,7 @@ _COUNTERS = (0, 32)
 and is sent states in their place, which are slower to compile."""
 
 _REMEMBERED = 256
-"""Refused grammars that are not sent again; the oldest is forgotten.  Agents send the same tools with every turn."""
+"""Refused grammars, which are not sent again; the oldest is forgotten.  Agents send the same tools with every turn."""
 
 
 class Constraints:
@@ -43,7 +45,7 @@ class Constraints:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._refused: dict[bytes, None] = {}
+        self._refused: dict[bytes, int] = {}
         self._told = False
 
     def wanted(self, request: Request, kind: Kind) -> bool:
@@ -51,11 +53,16 @@ class Constraints:
         choice = request.choice
         if self._settings.constrain == "off" or kind.name not in _OWN or choice.none:
             return False
-        if kind.rust:  # it leaves every constraint to guidance, which reads no structural tag
+        plain = not (choice.required or choice.names is not None or request.single)
+        if plain and not any(function.strict for function in functions(request.tools)):
             return False
-        if choice.required or choice.names is not None or request.single:
-            return True
-        return any(function.strict for function in functions(request.tools))
+        if kind.rust and kind.token_ids is None:
+            warn_once(
+                "The upstream does not answer /tokenize, so its grammars cannot be written: what requests ask of calls "
+                "is checked in the reply alone. (This is said once.)"
+            )
+            return False
+        return True
 
     def fields(self, request: Request, kind: Kind) -> dict[str, Any]:
         """The fields to add to the upstream's request for one that is :meth:`wanted`; none where there is no way.
@@ -74,17 +81,21 @@ class Constraints:
                 param=own,
             )
         try:
-            found = (
-                _llama(request, self._settings) if kind.name == "llama.cpp" else _vllm(request, self._settings, kind)
-            )
+            found = _constraint(request, self._settings, kind)
         except (ValueError, RecursionError) as error:
             said = str(error) if isinstance(error, ValueError) else "the tools are nested too deep"
             raise ProxyError(400, f"{said}.", kind="invalid_request_error", param="tools") from None
-        return {} if _digest(found, kind) in self._refused else found
+        return {} if self._refused and self._refused.get(_digest(found, kind), 0) >= SURE else found
 
-    def refused(self, fields: Mapping[str, Any], kind: Kind, said: str) -> None:
-        """The upstream refused a request with these fields, and answered the same request without them."""
-        self._refused[_digest(fields, kind)] = None
+    def taken(self, fields: Mapping[str, Any], kind: Kind) -> None:
+        """The upstream took these fields: what happened before was something else."""
+        if self._refused:
+            self._refused.pop(_digest(fields, kind), None)
+
+    def refused(self, fields: Mapping[str, Any], kind: Kind, refusal: Refused) -> None:
+        """The upstream refused these fields: it answered the same request without them, or it said so for certain."""
+        digest = _digest(fields, kind)
+        self._refused[digest] = self._refused.pop(digest, 0) + refusal.evidence
         if len(self._refused) > _REMEMBERED:
             self._refused.pop(next(iter(self._refused)))
         if not self._told:
@@ -92,7 +103,7 @@ class Constraints:
             log.warning(
                 "The upstream refused a grammar (%s): what such requests ask of calls is checked in the reply alone. "
                 "(This is said once.)",
-                said[:300],
+                refusal.said[:300],
             )
 
 
@@ -105,15 +116,23 @@ def _own(body: Mapping[str, Any], kind: Kind) -> str | None:
     return "response_format" if isinstance(form, Mapping) and form.get("type") != "text" else None
 
 
-def _llama(request: Request, settings: Settings) -> dict[str, Any]:
-    grammar = gbnf(
-        request.tools,
-        request.body.get("tool_choice"),
-        dialect=settings.dialect,
-        parallel=not request.single,
-        thought="open" if settings.reasoning == "open" else "possible",
-    )
-    return {} if grammar is None else {"grammar": grammar}
+def _constraint(request: Request, settings: Settings, kind: Kind) -> dict[str, Any]:
+    """The field with the constraint, in the upstream's notation; none where nothing is to be constrained."""
+    if kind.name == "vllm" and not kind.rust:
+        return _vllm(request, settings, kind)
+    asked: dict[str, Any] = {
+        "tool_choice": request.body.get("tool_choice"),
+        "dialect": settings.dialect,
+        "parallel": not request.single,
+        "thought": "open" if settings.reasoning == "open" else "possible",
+    }
+    if not kind.rust:
+        grammar = gbnf(request.tools, **asked)
+        return {} if grammar is None else {"grammar": grammar}
+    # vLLM's Rust front end leaves every constraint to the engine's guidance, whatever engine and request say of that.
+    # It reads no structural tag, and in GBNF it has no way to name a token.
+    grammar = lark(request.tools, **asked, token_ids=kind.token_ids)
+    return {} if grammar is None else {"structured_outputs": {"grammar": grammar}}
 
 
 def _vllm(request: Request, settings: Settings, kind: Kind) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +22,7 @@ from .incoming import Incoming, error_in
 from .reply import ChunkTranslator, holds_markers, translate_reply, warn_once
 from .request import Request, raw_text_request, whole_reply_request
 from .settings import Settings
+from .trial import DOUBTFUL, SURE, Refused, Trial
 from .upstream import Kind, Upstream, end_to_end
 
 log = logging.getLogger("lfm2_fixed.proxy")
@@ -42,9 +44,10 @@ class Modes:
         parse = self._upstream.mode(kind) == "parse"
         exchange.note = "parse" if parse else "buffer"
         if parse and request.streaming:
-            await exchange.with_heartbeats(lambda: self._parse_stream(exchange, request, kind))
+            answer = partial(self._parse_stream, exchange)
+            await exchange.with_heartbeats(lambda: self._constrained(request, kind, answer))
         elif parse:
-            await self._parse_whole(exchange, request, kind)
+            await self._constrained(request, kind, partial(self._parse_whole, exchange))
         elif request.streaming:
             await exchange.with_heartbeats(lambda: self._buffer_stream(exchange, request))
         else:
@@ -64,39 +67,44 @@ class Modes:
 
     # ---- parse: the model's own text, read here
 
-    async def _constraint(self, request: Request, kind: Kind) -> dict[str, Any]:
-        """The fields that hold the model to the request, where it asks for that and the upstream can."""
-        if not self._constraints.wanted(request, kind):
-            return {}
-        # Off the event loop: hostile tools may take 0.2 s.
-        return await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+    async def _constrained(self, request: Request, kind: Kind, answer: Callable[[_Asked], Awaitable[None]]) -> None:
+        """Answer with the grammar that the request is worth; without where the upstream does not take that."""
+        asked = _Asked(request, kind)
+        if self._constraints.wanted(request, kind):
+            # Off the event loop: hostile tools may take 0.2 s.
+            asked.constraint = await to_thread.run_sync(lambda: self._constraints.fields(request, kind))
+        if asked.constraint:
+            asked.trial = Trial(request, kind)
+            try:
+                await answer(asked)
+                self._constraints.taken(asked.constraint, kind)
+                return
+            except Refused as refusal:
+                if asked.trial.over:
+                    self._constraints.refused(asked.constraint, kind, refusal)
+                    raise ProxyError(
+                        502,
+                        "The upstream's engine gave up the grammar of this request inside a call; ask again.",
+                        kind="upstream_error",
+                    ) from None
+                asked.trial, asked.refusal = None, refusal
+        await answer(asked)
 
     @asynccontextmanager
-    async def _ask_raw(
-        self, exchange: Exchange, request: Request, kind: Kind, constraint: Mapping[str, Any]
-    ) -> AsyncIterator[httpx.Response]:
-        """The response with the model's own text; without the ``constraint`` where the upstream refuses that."""
-        if constraint:
-            async with self._ask(exchange, raw_text_request(request, kind, constraint)) as response:
-                if response.status_code not in REFUSALS:
-                    yield response
-                    return
+    async def _ask_raw(self, exchange: Exchange, asked: _Asked) -> AsyncIterator[httpx.Response]:
+        """The response with the model's own text.  Raises Refused where it is about the grammar."""
+        fields = {} if asked.refusal else asked.constraint
+        async with self._ask(exchange, raw_text_request(asked.request, asked.kind, fields)) as response:
+            if fields and response.status_code in REFUSALS:
                 said = (await Incoming(response, self._upstream).body()).decode("utf-8", "replace")
-        async with self._ask(exchange, raw_text_request(request, kind, {})) as response:
-            if constraint and response.is_success:
-                self._constraints.refused(constraint, kind, said)
+                raise Refused(said, DOUBTFUL if response.status_code == 500 else SURE)
+            if asked.refusal and response.is_success:  # else it was not the grammar's fault
+                self._constraints.refused(asked.constraint, asked.kind, asked.refusal)
             yield response
 
-    async def _parse_stream(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        constraint = await self._constraint(request, kind)
-        try:
-            await self._stream(exchange, request, kind, constraint)
-        except _RefusedInStream as refusal:
-            await self._stream(exchange, request, kind, {})
-            self._constraints.refused(constraint, kind, refusal.said)
-
-    async def _stream(self, exchange: Exchange, request: Request, kind: Kind, constraint: Mapping[str, Any]) -> None:
-        async with self._ask_raw(exchange, request, kind, constraint) as response:
+    async def _parse_stream(self, exchange: Exchange, asked: _Asked) -> None:
+        request = asked.request
+        async with self._ask_raw(exchange, asked) as response:
             if not response.is_success:
                 await self._refused(exchange, response)
                 return
@@ -106,58 +114,62 @@ class Modes:
             shape = await incoming.shape()
             if shape == "json":
                 reply = await incoming.reply()
-                calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+                calls = await self._read_whole(asked, reply)
                 await self._send_as_stream(exchange, request, reply, calls)
             elif shape == "events":
-                await self._parse_events(exchange, request, incoming, trial=bool(constraint))
+                await self._parse_events(exchange, asked, incoming)
             else:
                 raise UpstreamError(error_in(incoming.status, await incoming.body()))
 
-    async def _parse_events(self, exchange: Exchange, request: Request, incoming: Incoming, *, trial: bool) -> None:
-        """Translate a stream.  ``trial``: an engine may still refuse the grammar that its front end has let through.
-
-        Such a stream is an error behind the chunk with the role; so what comes first is held until something follows.
-        """
-        translator = ChunkTranslator(request, self._settings)
+    async def _parse_events(self, exchange: Exchange, asked: _Asked, incoming: Incoming) -> None:
+        trial = asked.trial
+        translator = ChunkTranslator(asked.request, self._settings, trial)
         await exchange.start_stream()
         done = False
-        held = b""
         async for events in incoming.events():
-            if request.gate is None:
-                step = _translate(events, translator)
-            else:
-                step = await self._judged(request, partial(_translate, events, translator))
-            if trial and isinstance(step.error, UpstreamError):
-                raise _RefusedInStream(step.error.message)
-            if trial and not held and not step.done and step.error is None:
-                held = step.data
+            if trial is not None:
+                events = trial.stream(events)
+            if not events:
                 continue
-            trial = False
-            if held or step.data:
-                await exchange.write(held + step.data)
-                held = b""
-            if step.error is not None:
-                raise step.error
-            done = step.done
+            done = await self._translated(exchange, asked.request, translator, events)
             if done:
                 break
-        if held:
-            await exchange.write(held)
+        if trial is not None and not done:
+            done = await self._translated(exchange, asked.request, translator, trial.rest())
         if not (done or translator.complete):
             raise ProxyError(502, "The upstream ended its answer too early.", kind="upstream_error")
         exchange.note += f" calls={translator.calls}"
         await exchange.write(DONE)
         await exchange.end()
 
-    async def _parse_whole(self, exchange: Exchange, request: Request, kind: Kind) -> None:
-        constraint = await self._constraint(request, kind)
-        answer = await self._whole(exchange, self._ask_raw(exchange, request, kind, constraint))
+    async def _translated(
+        self, exchange: Exchange, request: Request, translator: ChunkTranslator, events: list[SSEvent]
+    ) -> bool:
+        """Send what the events say; whether ``[DONE]`` was among them."""
+        if request.gate is None:
+            step = _translate(events, translator)
+        else:
+            step = await self._judged(request, partial(_translate, events, translator))
+        if step.data:
+            await exchange.write(step.data)
+        if step.error is not None:
+            raise step.error
+        return step.done
+
+    async def _parse_whole(self, exchange: Exchange, asked: _Asked) -> None:
+        answer = await self._whole(exchange, self._ask_raw(exchange, asked))
         if answer is None:
             return
-        reply = answer.reply
-        calls = await self._judged(request, lambda: translate_reply(reply, request, self._settings))
+        calls = await self._read_whole(asked, answer.reply)
         exchange.note += f" calls={calls}"
-        await exchange.answer_json(200, reply, exchange.inherited)
+        await exchange.answer_json(200, answer.reply, exchange.inherited)
+
+    async def _read_whole(self, asked: _Asked, reply: dict[str, Any]) -> int:
+        """Translate a reply in place; the number of calls."""
+        request, trial = asked.request, asked.trial
+        if trial is not None:
+            trial.whole(reply)
+        return await self._judged(request, lambda: translate_reply(reply, request, self._settings, trial=trial))
 
     # ---- buffer: the server's own reading, asked for in one piece
 
@@ -242,20 +254,26 @@ async def _pass_whole(exchange: Exchange, incoming: Incoming, body: bytes) -> No
     await exchange.end()
 
 
+@dataclass
+class _Asked:
+    """A request for the model's own text."""
+
+    request: Request
+    kind: Kind
+    constraint: dict[str, Any] = field(default_factory=dict)
+    """The fields that hold the model to the request, where it asks for that and the upstream can."""
+    trial: Trial | None = None
+    """Whether the upstream takes them, while they are sent."""
+    refusal: Refused | None = None
+    """Why they are not sent."""
+
+
 class _Whole(NamedTuple):
     """An answer in one piece, as it came and as it reads."""
 
     incoming: Incoming
     body: bytes
     reply: dict[str, Any]
-
-
-class _RefusedInStream(Exception):
-    """The upstream's engine refused a grammar after its front end had begun a stream.  ``said``: in these words."""
-
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
 
 
 class _Step(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.dialects import DIALECTS
@@ -13,10 +13,11 @@ from ..core.sentinels import PlainText, markup
 from ..wire.deltas import as_dict, gather
 from ..wire.turn import Call
 from .alike import Alike
-from .chat import CHUNK_HEAD, empty, read_choices
+from .chat import CHUNK_HEAD, Choice, empty, read_choices, stopped
 from .errors import ProxyError, UpstreamError
 from .request import Request, bare_call, new_machine
 from .settings import Settings
+from .trial import Trial
 from .verify import Verifier, is_whole
 
 log = logging.getLogger("lfm2_fixed.proxy")
@@ -41,8 +42,9 @@ class ChoiceReader:
     the calls are not what the request asked for.
     """
 
-    def __init__(self, request: Request, settings: Settings) -> None:
+    def __init__(self, request: Request, settings: Settings, trial: Trial | None = None) -> None:
         self._request = request
+        self._trial = trial
         self._dialect = DIALECTS[settings.dialect]
         keep_tags = settings.reasoning == "keep" or request.wants_tags
         self._think = None
@@ -108,11 +110,16 @@ class ChoiceReader:
         # Both count their calls from 0: a client would join two calls into one.
         return ProxyError(502, "The upstream sent tool calls and left others in the text.", kind="upstream_error")
 
-    def finish(self, reason: str | None) -> tuple[dict[str, Any], str]:
-        """What the end makes certain, and the finish reason, given the upstream's (None: it gave none)."""
+    def finish(self, reason: str | None, fields: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], str]:
+        """What the end makes certain, and the finish reason, given the upstream's (None: it gave none).
+
+        ``fields``: what else the upstream said of the choice at its end.  Raises Refused, too.
+        """
         self.ended = True
         reasoning, text = self._think.finish() if self._think else ("", "")
         delta = self.delta(reasoning, [*(self._read(text) if text else ()), *self._end()])
+        if self._trial is not None and self._cut() and not stopped(reason, fields or {}):
+            self._trial.cut()
         self._verifier.finish(reason, cut=self._cut())
         if not self.started and not self._request.choice.none:
             self._look_for_bare_call()
@@ -161,9 +168,10 @@ def _content(text: str) -> Sequence[Event]:
 class ChunkTranslator:
     """The chunks of one streamed reply, for any number of choices."""
 
-    def __init__(self, request: Request, settings: Settings) -> None:
+    def __init__(self, request: Request, settings: Settings, trial: Trial | None = None) -> None:
         self._request = request
         self._settings = settings
+        self._trial = trial
         self._readers: dict[int, ChoiceReader] = {}
         self._last: dict[str, Any] = {}  # a chunk of the upstream's, for the head of those of our own
         self._late: list[dict[str, Any]] = []  # usage that came before the end of the choices
@@ -193,8 +201,7 @@ class ChunkTranslator:
         reasoning, events = reader.read(text)
         if len(events) == 1 and not reasoning:  # nearly always
             event = events[0]
-            if type(event) is ArgumentsDelta:
-                reader.watch(event)
+            if type(event) is ArgumentsDelta:  # not watched: where the gate needs arguments, a call comes whole
                 return alike.arguments(event)
             if type(event) is Content:
                 reader.watch(event)
@@ -225,7 +232,7 @@ class ChunkTranslator:
                 if not empty({**choice.said, "role": None}):
                     raise ProxyError(502, "The upstream went on after the end of a choice.", kind="upstream_error")
                 continue
-            delta, reason = self._translate(reader, choice.said, choice.reason)
+            delta, reason = self._translate(reader, choice)
             beside = {key: value for key, value in choice.fields.items() if not empty(value)}
             base = {**choice.fields, "index": choice.index}
             if reason is None:
@@ -284,12 +291,11 @@ class ChunkTranslator:
     def _reader(self, index: int) -> ChoiceReader:
         reader = self._readers.get(index)
         if reader is None:
-            reader = self._readers[index] = ChoiceReader(self._request, self._settings)
+            reader = self._readers[index] = ChoiceReader(self._request, self._settings, self._trial)
         return reader
 
-    def _translate(
-        self, reader: ChoiceReader, said: dict[str, Any], reason: str | None
-    ) -> tuple[dict[str, Any], str | None]:
+    def _translate(self, reader: ChoiceReader, choice: Choice) -> tuple[dict[str, Any], str | None]:
+        said, reason = choice.said, choice.reason
         text = said.get("content")
         read = text is None or isinstance(text, str)  # other content, such as a list of parts, stays as it is
         delta = {key: value for key, value in said.items() if value is not None and not (read and key == "content")}
@@ -299,7 +305,7 @@ class ChunkTranslator:
             del delta["tool_calls"]
         parts = reader.feed(text) if text and isinstance(text, str) else {}
         if reason is not None:
-            tail, reason = reader.finish(reason)
+            tail, reason = reader.finish(reason, choice.fields)
             parts = _joined(parts, tail)
         if "role" in delta and read and "content" not in parts and "content" in said:
             delta["content"] = None if parts or text is None else ""
@@ -336,7 +342,14 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return joined
 
 
-def translate_reply(reply: dict[str, Any], request: Request, settings: Settings, *, marked: bool = False) -> int:
+def translate_reply(
+    reply: dict[str, Any],
+    request: Request,
+    settings: Settings,
+    *,
+    marked: bool = False,
+    trial: Trial | None = None,
+) -> int:
     """Read the choices of a whole reply, in place; the number of calls.
 
     ``marked``: only those that have the dialect's markers in their text, and no calls.  Raises ProxyError where
@@ -350,11 +363,11 @@ def translate_reply(reply: dict[str, Any], request: Request, settings: Settings,
         foreign = message.get("tool_calls") or message.get("function_call")
         if marked and (foreign or not isinstance(text, str) or start not in text):
             continue
-        reader = ChoiceReader(request, settings)
+        reader = ChoiceReader(request, settings, trial)
         if foreign:
             reader.foreign_calls()
         parts = reader.feed(text) if isinstance(text, str) and text else {}
-        tail, reason = reader.finish(choice.reason)
+        tail, reason = reader.finish(choice.reason, choice.fields)
         parts = _joined(parts, tail)
         calls = parts.get("tool_calls", [])
         for call in calls:

@@ -6,15 +6,16 @@ import json
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 from urllib.parse import SplitResult, quote, urlsplit
 
 import anyio
 import httpx
 
+from ..grammar import marks
 from .errors import ProxyError
 from .settings import Mode, Settings
 
@@ -41,7 +42,8 @@ class Kind:
     """What the upstream is: ``name`` is ``llama.cpp``, ``vllm`` or ``unknown``; ``mode`` what suits it.
 
     ``certain``: False while the upstream has not said it: a gateway may have answered in its place.
-    ``rust``: a vLLM whose HTTP server is the one written in Rust.
+    ``rust``: a vLLM whose HTTP server is the one written in Rust.  ``token_ids``: what of :func:`~..grammar.marks` is
+    one token there; asked only where grammars need it, None where it was not said.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Kind:
     mode: Mode
     certain: bool = True
     rust: bool = False
+    token_ids: Mapping[str, int] | None = None
 
 
 UNKNOWN = Kind("unknown", "", "buffer")
@@ -244,16 +247,37 @@ class Upstream:
         certain = status in (200, 404)
         status, _, version = await self._get("/version", authorization)
         if status == 200 and isinstance(version.get("version"), str):
-            return Kind("vllm", str(version["version"]), "parse", rust="rust_frontend_version" in version)
+            kind = Kind("vllm", str(version["version"]), "parse", rust="rust_frontend_version" in version)
+            constrain = self._settings.constrain != "off"
+            return await self._with_tokens(kind, authorization) if kind.rust and constrain else kind
         return UNKNOWN if certain and status in (200, 404) else UNCERTAIN
 
-    async def _get(self, path: str, authorization: Headers) -> tuple[int, str, dict[str, object]]:
-        """Status, ``Server`` header, and the JSON object answered, if any."""
+    async def _with_tokens(self, kind: Kind, authorization: Headers) -> Kind:
+        """The kind, with what ``/tokenize`` says."""
+        found: dict[str, int] = {}
+        for mark in marks(self._settings.dialect):
+            question = {"prompt": mark, "add_special_tokens": False}
+            status, _, answer = await self._get("/tokenize", authorization, question)
+            tokens = answer.get("tokens")
+            if status != 200 or not isinstance(tokens, list):
+                return replace(kind, certain=status in (200, 404))
+            if len(tokens) == 1 and isinstance(tokens[0], int):
+                found[mark] = tokens[0]
+        return replace(kind, token_ids=found)
+
+    async def _get(
+        self, path: str, authorization: Headers, question: Mapping[str, object] | None = None
+    ) -> tuple[int, str, dict[str, object]]:
+        """Status, ``Server`` header, and the JSON object answered, if any; to a POST where there is a ``question``."""
         headers = [(b"accept", b"application/json"), (b"accept-encoding", b"identity"), *authorization]
+        method, content = "GET", None
+        if question is not None:
+            method, content = "POST", json.dumps(question).encode()
+            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
         body = bytearray()
         try:
             with anyio.fail_after(_DETECTION_TIMEOUT):
-                async with self.send("GET", path.encode(), headers, None) as response:
+                async with self.send(method, path.encode(), headers, content) as response:
                     async for piece in self.pieces(response, decoded=True):
                         body += piece
                         if len(body) > _MOST_OF_AN_ANSWER:

@@ -31,15 +31,18 @@ def test_the_file_is_whole() -> None:
 
 
 @BY_ID
-def test_whole(case: dict[str, Any]) -> None:
-    """Non-streaming."""
-    assert whole(case["input"], case["format"], tools_of(case)) == expected(case)
+def test_case(case: dict[str, Any]) -> None:
+    """All that is asked of a case; one item, since what pytest takes for four is a third of what the machine takes."""
+    same_whole_and_streamed(case)
+    same_in_call_mode(case)
+    if can_be_followed(case):
+        same_where_a_block_follows(case)
 
 
-@BY_ID
-def test_streamed(case: dict[str, Any]) -> None:
-    """Streamed, every cutting: the same calls and content, and the same unfinished calls."""
+def same_whole_and_streamed(case: dict[str, Any]) -> None:
+    """Whole, and streamed in every cutting: the same calls and content, and the same unfinished calls."""
     want = expected(case)
+    assert whole(case["input"], case["format"], tools_of(case)) == want
     first = None
     for pieces in cuttings(case["input"]):
         turn = stream(pieces, case["format"], tools_of(case))
@@ -60,8 +63,7 @@ def test_streamed(case: dict[str, Any]) -> None:
             json.loads(unfinished[0].arguments)
 
 
-@BY_ID
-def test_call_mode(case: dict[str, Any]) -> None:
+def same_in_call_mode(case: dict[str, Any]) -> None:
     """``mode="call"``: the same results, each call in one piece, nothing unfinished ever shown."""
     for pieces in ([case["input"]], every(case["input"], 1), every(case["input"], 4)):
         turn = stream(pieces, case["format"], tools_of(case), mode="call")
@@ -69,16 +71,12 @@ def test_call_mode(case: dict[str, Any]) -> None:
         assert all(call.state == "complete" for call in turn.started)
 
 
-# The others are about the very end of the text.
-FOLLOWED = [
-    case
-    for case in CASES
-    if case["format"] == "lfm2" and not case.get("stream_incomplete") and not case["id"].startswith("cut/")
-]
+def can_be_followed(case: dict[str, Any]) -> bool:
+    """Whether it says the same with more text behind it: the others are about the very end of the text."""
+    return case["format"] == "lfm2" and not case.get("stream_incomplete") and not case["id"].startswith("cut/")
 
 
-@each(FOLLOWED)
-def test_a_block_follows(case: dict[str, Any]) -> None:
+def same_where_a_block_follows(case: dict[str, Any]) -> None:
     """One more block after the text: its call is read, and what came before keeps its meaning."""
     text = case["input"]
     extra = '<|tool_call_start|>[tail(q="it", n=[1])]<|tool_call_end|>'

@@ -1,4 +1,4 @@
-"""Law L7: no input raises, the work is linear in the text, and what is kept is bounded by the open block.
+"""Law L7: the work is linear in the text, and what is kept is bounded by the open block.
 
 No clock: ``steps`` says what is counted, and checks that it was.  First the known hostile texts, then patterns by
 chance, with the same bounds.  ``python -m benchmarks.worst`` searches for worse.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import re
 import sys
 import tracemalloc
@@ -20,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lfm2_fixed
-from lfm2_fixed import PythonicStream, parse
+from lfm2_fixed import PythonicStream
 from lfm2_fixed.core.dialects import DIALECTS, Dialect
 from lfm2_fixed.core.tokens import CLOSERS, MAX_DEPTH
 from tests.support import steps
-from tests.support.harness import every, read_object, stream, whole
+from tests.support.examples import QUICK
 from tests.support.hostile import ARGUMENT, BARE, BODIES, CASES, HOSTILE, TAILS, TOOLS, VALUE
 from tests.support.python_writer import make_tools
 from tests.support.steps import Case, count_bytes, count_steps, cut, growth, steps_of_each, uncounted_patterns
@@ -74,10 +73,7 @@ def assert_linear(case: Case, step: int, size: int, bound: int = STEP_BOUND) -> 
     assert second <= bound, (case, step, second)
 
 
-QUICK = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
-"""Known texts in deltas of four alone: between them and the drawn patterns, what is quadratic shows there as well."""
-
-
+# Quickly: known texts in deltas of four alone. Between them and the drawn patterns, what is quadratic shows as well.
 @pytest.mark.parametrize(
     "step, size", [(4, 340)] if QUICK else [(0, 1026), (4, 340), (1, 64)], ids=lambda value: f"{value}"
 )
@@ -160,6 +156,11 @@ def test_plain_texts_are_cheap_as_a_whole(name: str) -> None:
     assert max(first, second) <= WHOLE_BOUNDS[name], (first, second)
 
 
+COPIED_SIZE = 768 if QUICK else 1536
+"""Characters of the smallest text.  What copies all that came before with each delta of sixteen takes 192 bytes a
+character at the larger two sizes, if this is 768, and 96 at the smaller two, of which the bound makes 157."""
+
+
 def assert_copies_nothing(case: Case, step: int) -> None:
     """What a delta allocates does not grow with what came before: nothing is copied again and again.
 
@@ -167,7 +168,7 @@ def assert_copies_nothing(case: Case, step: int) -> None:
     bound is taken again, since what copies does so every time.
     """
     for _ in range(3):
-        first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, 1536)
+        first, second = growth(lambda text: count_bytes(cut(text, step), case.dialect, case.tools), case, COPIED_SIZE)
         if second <= 1.3 * max(first, 0) + 32:
             return
     raise AssertionError((case, first, second))
@@ -227,7 +228,7 @@ def test_a_drawn_delta_costs_late_what_it_costs_early(unit: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 @pytest.mark.parametrize("answer", ["prose", "blocks", "calls-malformed"])
 def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
-    """What a stream keeps after 200 KB outside an open block is what it keeps after 10 KB."""
+    """What a stream keeps after 200 KB (quickly: 60) outside an open block is what it keeps after 10 KB."""
     unit = {
         "prose": "A word. ",
         "blocks": S + "[f(a='" + "x" * 500 + "')]" + E + " and ",
@@ -235,7 +236,7 @@ def test_nothing_grows_with_the_answer(answer: str, dialect: Dialect) -> None:
     }[answer]
     unit = marked(dialect.name, unit)
     kept = []
-    for size in (10_000, 200_000):
+    for size in (10_000, 60_000 if QUICK else 200_000):
         tracemalloc.start()
         try:
             stream = PythonicStream(dialect.name)
@@ -266,82 +267,3 @@ def test_an_open_string_is_kept_once(delta: str) -> None:
     finally:
         tracemalloc.stop()
     assert used < count * (64 + len(delta) + 16) + 20_000, used / count
-
-
-# ------------------------------------------------------------------ no input raises
-
-DEEP, DIGITS = 200, 4000
-
-
-@pytest.mark.parametrize("opener, closer", ["[]", "()", "{}"] + [("{'k': ", "}"), ("[(", ")]"), ("[1, ", "]")])
-def test_depth(opener: str, closer: str) -> None:
-    """Deep nesting is read below the limit, and malformed, not fatal, above it."""
-    for levels, fine in ((DEEP - 10, True), (DEEP + 10, False), (5000, False)):
-        count = levels // (2 if opener == "[(" else 1)
-        inner = "1, 2" if opener in "({" else "1"  # `((1))` is a number, not nested arrays
-        value = opener * count + inner + closer * count
-        text = f"{S}[u(a=1), w(x={value}), v(b=2)]{E}"
-        calls, content = whole(text)
-        names = [name for name, _ in calls]
-        if fine:
-            assert names == ["u", "w", "v"] and content == ""
-            read_object(calls[1][1])
-        else:
-            assert names == ["u", "v"] and content == f"w(x={value})"
-        if levels < 1000:
-            assert stream(every(text, 1)).completed == (calls, content)
-
-
-def test_depth_of_parentheses() -> None:
-    """Parentheses around a value nest too."""
-    text = f"{S}[w(x={'(' * 5000}1{')' * 5000}), v(b=2)]{E}"
-    assert whole(text)[0] == [("v", '{"b": 2}')]
-    assert whole(text.replace("(" * 5000, "(" * 150).replace(")" * 5000, ")" * 150))[0][0] == ("w", '{"x": 1}')
-
-
-@pytest.mark.parametrize("depth", [500, 20000])
-def test_deep_and_cut(depth: int) -> None:
-    """Cut or closed wrongly at any depth: nothing raises."""
-    for text in (
-        S + "[w(x=" + "[" * depth,
-        S + "[w(x=" + "[" * depth + "]" * (depth - 3) + E,
-        S + "[" * depth,
-        S + "[w(" + "f(" * depth,
-    ):
-        assert stream(every(text, 997)).completed == whole(text)
-
-
-@pytest.mark.parametrize("sign", ["", "-", "+"])
-def test_long_numbers(sign: str) -> None:
-    """4,000 digits are a number, more are malformed; nothing raises, whatever the base."""
-    for count, fine in ((DIGITS - 1, True), (DIGITS, True), (DIGITS + 1, False), (50_000, False)):
-        text = f"{S}[w(x={sign}{'7' * count}), v(b=2)]{E}"
-        calls, content = whole(text)
-        if fine:
-            assert calls[0] == ("w", f'{{"x": {sign.strip("+")}{"7" * count}}}') and content == ""
-        else:
-            assert calls == [("v", '{"b": 2}')] and content == f"w(x={sign}{'7' * count})"
-        assert stream(every(text, 501)).completed == (calls, content)
-
-
-@pytest.mark.parametrize(
-    "form",
-    ["0x{}", "0o{}", "0b{}", "0{}", "1_{}", "1.{}", "1e{}", ".{}", "{}e1", "{}.5", "1e-{}", "{{{}: 1}}", "[{}]", "{}j"],
-)
-@pytest.mark.parametrize("count", [3000, 4001, 20_000])
-def test_long_numbers_of_every_form(form: str, count: int) -> None:
-    """Long numbers in every form: one result in every cutting, valid JSON, siblings survive."""
-    text = f"{S}[w(x={form.format('1' * count)}), v(b=2)]{E}"
-    calls, content = whole(text)
-    assert calls[-1] == ("v", '{"b": 2}')
-    assert len(calls) == 2 or content == text[len(S) + 1 : text.index(", v(")]
-    for _, arguments in calls:
-        read_object(arguments)
-    assert stream(every(text, 333)).completed == (calls, content)
-
-
-@given(st.text(max_size=60), st.text(max_size=60))
-def test_never_raises_on_names(name: str, parameter: str) -> None:
-    """Declared names may be any text."""
-    stream([f"{S}[{name}({parameter}=1)]{E}"], "lfm2", {name: [parameter]})
-    parse(f"[{name}({parameter}=1)]", "llama4", {name: [parameter]})

@@ -154,28 +154,30 @@ VALUES = [
 
 
 @pytest.mark.parametrize("tools", [None, {"f": ["a", "b", "c"]}], ids=["undeclared", "declared"])
-@pytest.mark.parametrize("second", VALUES)
 @pytest.mark.parametrize("first", VALUES)
-def test_at_once_and_piece_by_piece(first: str, second: str, tools: dict[str, list[str]] | None) -> None:
-    """Arguments, with and without names, are the same whole (taken) and in single characters (read)."""
-    for call in (f"f(a={first}, b={second})", f"f({first}, {second} , )", f"f({first}, c={second})"):
-        text = f"{S}[{call}, f(b=1) ]{E}"
-        whole, ones = stream([text], tools=tools), stream(every(text, 1), tools=tools)
-        assert (whole.started, whole.content) == (ones.started, ones.content), call
+def test_at_once_and_piece_by_piece(first: str, tools: dict[str, list[str]] | None) -> None:
+    """Two arguments, with and without names, are the same whole (taken) and in single characters (read)."""
+    for second in VALUES:
+        for call in (f"f(a={first}, b={second})", f"f({first}, {second} , )", f"f({first}, c={second})"):
+            same_at_once(call, tools)
 
 
-@pytest.mark.parametrize("second", VALUES)
 @pytest.mark.parametrize("first", VALUES)
-def test_json_calls_at_once_and_piece_by_piece(first: str, second: str) -> None:
+def test_json_calls_at_once_and_piece_by_piece(first: str) -> None:
     """The same for calls in JSON form, and for entries of dicts: all there, or with more than scalars."""
-    for call in (
-        f'{{"name": "f", "arguments": {{"a": {first}, "b": {second}}}}}',
-        f'{{"name": "f", "parameters": {{"a": {first}, \'b\': {second} , }}}} + 1',
-        f"f(a={{{first}: {second}, 'k': {first}, \"l\" : {second} }})",
-    ):
-        text = f"{S}[{call}, f(b=1) ]{E}"
-        whole, ones = stream([text]), stream(every(text, 1))
-        assert (whole.started, whole.content) == (ones.started, ones.content), call
+    for second in VALUES:
+        for call in (
+            f'{{"name": "f", "arguments": {{"a": {first}, "b": {second}}}}}',
+            f'{{"name": "f", "parameters": {{"a": {first}, \'b\': {second} , }}}} + 1',
+            f"f(a={{{first}: {second}, 'k': {first}, \"l\" : {second} }})",
+        ):
+            same_at_once(call)
+
+
+def same_at_once(call: str, tools: dict[str, list[str]] | None = None) -> None:
+    text = f"{S}[{call}, f(b=1) ]{E}"
+    whole, ones = stream([text], tools=tools), stream(every(text, 1), tools=tools)
+    assert (whole.started, whole.content) == (ones.started, ones.content), call
 
 
 @pytest.mark.parametrize("text", ['[f(a=["x\',"\n', '[f(a={\'\':"s""\n', "[f(a={'':''\"\n", '[f(a={\'\':"","\n'])

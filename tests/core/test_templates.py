@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.examples import QUICK
 from tests.support.harness import json_text, random_cut, stream, whole
 from tests.support.oracle import read
 from tests.support.words import E, S
 
-COUNT = 3000
+COUNT = 600 if QUICK else 3000
 
 SHELL = [
     "sed -n '1,9p' src/main.py", "awk -F',' '{print $1, $2}' data.csv | sort -u",

@@ -8,8 +8,10 @@ from typing import Any
 
 import httpx
 import pytest
-from rig import Server, chat_body, read_sse
+from rig import MODEL_NAME, Server, chat_body, read_sse
 
+from benchmarks.constrained import TOOLS as ASKED
+from benchmarks.constrained import ask, chat_tools, run
 from lfm2_fixed.proxy import Settings
 from lfm2_fixed.proxy.background import running
 from lfm2_fixed.repro.payloads import PAYLOADS
@@ -102,9 +104,11 @@ def test_several_choices_are_its_own_to_refuse(front: At, client: httpx.Client) 
 
 @pytest.mark.parametrize("choice", ["required", BASH], ids=["required", "named"])
 def test_tool_choices(front: At, choice: Any) -> None:
-    assert both(front, CALL, tool_choice=choice).calls == CALLS
+    """The grammar lets through what the model writes, but for escapes that Python and JSON read differently."""
+    call, calls = f"{START}[bash(command='cat my file.txt')]{END}", wanted(("bash", {"command": "cat my file.txt"}))
+    assert both(front, call, tool_choice=choice).calls == calls
     only = {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [BASH]}}
-    assert both(front, CALL, tool_choice=only).calls == CALLS
+    assert both(front, call, tool_choice=only).calls == calls
     none = both(front, f"hi {CALL}", tool_choice="none")
     assert none.calls == [] and "<|" not in none.content and none.finish_reason == "stop"
 
@@ -135,3 +139,63 @@ def test_special_tokens_on_request(front: At, client: httpx.Client) -> None:
     [call] = message["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"command": "cat my\\ file.txt"}
     assert message["content"].startswith("hi")
+
+
+# --- constrained calls: random weights, no script
+
+NOISE: dict[str, Any] = {"vllm_xargs": {"echo": 0}}
+
+
+def test_required_named_and_single_calls(front: At) -> None:
+    found = run(front.url, required=12, named=6, single=6, model=MODEL_NAME, **NOISE)
+    assert found["required, whole"] == found["required, streamed"] == 12
+    assert all(found[name] for name in ASKED) and found["several calls"], "the test shows less than it should"
+
+
+def token(client: httpx.Client, at: At | Server, text: str) -> str:
+    """The number of the token that ``text`` is."""
+    prompt = {"prompt": text, "model": MODEL_NAME, "add_special_tokens": False}
+    [number] = client.post(at.url + "/tokenize", json=prompt).json()["tokens"]
+    return str(number)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_strict_tools_with_auto(front: At, client: httpx.Client, stream: bool) -> None:
+    """The model is pushed to start a call; in it the schemas hold."""
+    bias = {token(client, front, START): 100}
+    for n in range(4):
+        body = {"tools": chat_tools(strict=True), "parallel_tool_calls": False, "logit_bias": bias}
+        assert len(ask(client, front.url, n, model=MODEL_NAME, stream=stream, **body, **NOISE)) == 1
+
+
+def test_a_thought_before_a_forced_call(rust: Server, client: httpx.Client) -> None:
+    """The model is pushed to think, and still more to end its thought."""
+    bias = {token(client, rust, "<think>"): 50, token(client, rust, "</think>"): 60}
+    choice = {"type": "function", "function": {"name": "now"}}
+    body = chat_body("go", chat_tools(), tool_choice=choice, logit_bias=bias, max_tokens=1000, temperature=1, **NOISE)
+    with running(Settings(rust.url, reasoning="keep")) as url:
+        message = post(client, At(url), body).json()["choices"][0]["message"]
+    assert message["content"].strip() == "<think></think>"
+    assert [call["function"]["name"] for call in message["tool_calls"]] == ["now"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_grammar_that_its_engine_does_not_take(
+    rust: Server, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    """It answers nothing then, with status 200: the request is sent again without."""
+    monkeypatch.setattr("lfm2_fixed.proxy.constrain.lark", lambda *_, **__: "start: nothing")
+    strict = [{"type": "function", "function": {"name": "bash", "strict": True}}]
+    with running(Settings(rust.url)) as url:
+        for tools, choice in ((TOOLS, "required"), (strict, "auto")):
+            answer = post(client, At(url), chat_body(CALL, tools, stream=stream, tool_choice=choice))
+            assert answer.status_code == 200 and "bash" in answer.text and "error" not in answer.text
+
+
+def test_a_grammar_that_its_engine_gives_up(front: At, client: httpx.Client) -> None:
+    """llguidance holds 2,000 ways to go on, which shows when they are there: the answer ends inside its call."""
+    many = {"type": "object", "properties": {"n": {"enum": list(range(3000))}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": many}}]
+    body = chat_body(f"{START}[f(n=2999)]{END}", tools, tool_choice="required")
+    [call] = post(client, front, body).json()["choices"][0]["message"]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {"n": 2999}

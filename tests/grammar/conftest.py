@@ -9,7 +9,7 @@ import pytest
 from lfm2_fixed.grammar import relaxed
 
 
-@pytest.fixture(scope="module", params=["xgrammar", "llama.cpp"])
+@pytest.fixture(scope="module", params=["xgrammar", "llama.cpp", "llguidance"])
 def engines(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each engine in turn: what the tests write about a schema holds for its grammar."""
     from tests.support import llama_rig, tags  # here: they need what the tests without an engine have not

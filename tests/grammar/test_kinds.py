@@ -57,6 +57,9 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["[1]", "[1, 2]"],
         ["[]", '["a", 1]'],
     ),
+    "enum, false": ({"enum": [False, 0]}, ["False", "false", "0"], ["True", "true", "None"]),
+    "const, true": ({"const": True}, ["True", "true"], ["False", "false", "1"]),
+    "enum, null": ({"enum": [None]}, ["None", "null"], ["False", "0"]),
     "enum, formats": ({"enum": ["a@b.c", "x"], "type": "string", "format": "email"}, ['"a@b.c"'], ['"x"']),
     "enum, objects": ({"enum": [{"a": 1}, {}], "required": ["a"]}, ["{'a': 1}"], ["{}"]),
     "enum, a condition": ({"enum": [1, 20], "if": {"minimum": 10}, "then": {"maximum": 15}}, ["1"], ["20"]),
@@ -86,6 +89,32 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"ab": 3, "ax": 9, "xb": 4}'],
         ['{"ab": 7}', '{"ax": "s"}', '{"xb": 9}'],
     ),
+    "a declared member that a pattern matches": (
+        {"type": "object", "properties": {"ab": {"maximum": 5}}, "patternProperties": {"^a": {"type": "integer"}}},
+        ['{"ab": 3}', '{"ab": 3, "ac": 9}'],
+        ['{"ab": 7}', '{"ab": "s"}', '{"ab": 1.5}', '{"ab": 3, "ac": "s"}'],
+    ),
+    "a required member that only a pattern allows": (
+        {
+            "type": "object",
+            "patternProperties": {"^a": {"type": "integer"}},
+            "required": ["ab"],
+            "additionalProperties": False,
+        },
+        ['{"ab": 3}', '{"ab": 3, "ac": 4}'],
+        ["{}", '{"ac": 4}', '{"ab": "s"}', '{"ab": 3, "b": 4}'],
+    ),
+    "more patterns of names than are combined": (
+        {
+            "type": "object",
+            "patternProperties": {letter: {"type": "integer"} for letter in "abcdefgh"},
+            "additionalProperties": False,
+        },
+        ["{}", '{"a": 1}', '{"h": 1}', '{"abcdefgh": 1}'],
+        ['{"a": "s"}'],
+    ),
+    "a pattern without a beginning": ({"type": "string", "pattern": "ab$"}, ['"ab"', '"xab"'], ['"b"', '"abx"']),
+    "a pattern without an end": ({"type": "string", "pattern": "^ab"}, ['"ab"', '"abx"'], ['"a"', '"xab"']),
     "a pattern of names that cannot be built": (
         {"type": "object", "patternProperties": {"(?=x)a": {"type": "integer"}}, "additionalProperties": False},
         ["{}", '{"xa": 3}', '{"zz": "q"}'],

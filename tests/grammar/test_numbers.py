@@ -95,6 +95,9 @@ def test_numbers_within_limits(seed: int) -> None:
             ["0", "3600", "86400000"],
             ["-3600", "360", "86403600"],
         ),
+        ({"type": "integer", "minimum": 3, "exclusiveMinimum": True}, ["4"], ["3"]),  # as draft 4 has them
+        ({"type": "integer", "maximum": 5, "exclusiveMaximum": True}, ["4"], ["5"]),
+        ({"type": "integer", "minimum": 3, "maximum": 5, "exclusiveMaximum": False}, ["3", "5"], ["6"]),
         ({"type": "integer", "maximum": 10**400, "minimum": -(10**400)}, ["0", "-99"], ["x"]),
         ({"type": "number", "maximum": 10**400}, ["1.5", "1e300"], ["x"]),
     ],

@@ -41,7 +41,7 @@ def grammar_of(dfa: automata.Dfa, *, with_redundant: bool) -> str:
     if with_redundant:
         return text
     without = {name: one._replace(redundant=()) for name, one in rules._rules.items()}
-    return EBNF.text(f'"\\"" {rule} [,)]', without)
+    return EBNF.write(f'"\\"" {rule} [,)]', without)
 
 
 def allowed(matcher: Any) -> set[int]:

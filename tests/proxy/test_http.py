@@ -106,8 +106,8 @@ def python_follows(levels: int) -> bool:
 
 
 @pytest.mark.parametrize("levels", [100, 900, *range(930, 1000, 6), 1000, 5000, 100_000])
-def test_nested_requests(parse: Pair, buffer: Pair, start: Callable[..., Pair], levels: int) -> None:
-    for pair in (parse, buffer, start(gate=True)):
+def test_nested_requests(parse: Pair, buffer: Pair, gated: Pair, levels: int) -> None:
+    for pair in (parse, buffer, gated):
         answer = pair.client.post("/v1/chat/completions", content=deep(levels))
         assert answer.status_code in ((200, 400) if levels < 1000 or python_follows(levels) else (400,))
         if answer.status_code == 400:
@@ -126,8 +126,8 @@ ODD: list[Any] = [None, True, 0, -1, 1e300, "", "x", [], [None], [[]], {}, {"a":
     ],
     ids=lambda path: "/".join(map(str, path)),
 )  # fmt: skip
-def test_requests_of_no_known_form(start: Callable[..., Pair], parse: Pair, path: list[Any]) -> None:
-    for pair in (parse, start(gate=True)):
+def test_requests_of_no_known_form(parse: Pair, gated: Pair, path: list[Any]) -> None:
+    for pair in (parse, gated):
         for odd in ODD:
             request = json.loads(json.dumps(body("Hi")))
             place = request
@@ -148,28 +148,28 @@ def test_a_namespace_of_no_known_form(parse: Pair) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no json", b'{"tools": [', json.dumps(body("Hi")).encode() + b",", b"\xff"])
-def test_what_cannot_be_read_does_not_go_round_the_gate(start: Callable[..., Pair], content: bytes) -> None:
-    pair = start(gate=True)
-    answer = pair.client.post("/v1/chat/completions", content=content)
+def test_what_cannot_be_read_does_not_go_round_the_gate(gated: Pair, content: bytes) -> None:
+    before = len(gated.upstream.requests)
+    answer = gated.client.post("/v1/chat/completions", content=content)
     assert answer.status_code == 400 and "cannot be read" in answer.json()["error"]["message"]
-    assert not pair.upstream.requests
+    assert len(gated.upstream.requests) == before
 
 
-def test_a_packed_request_does_not_go_round_the_gate(start: Callable[..., Pair], parse: Pair) -> None:
+def test_a_packed_request_does_not_go_round_the_gate(gated: Pair, parse: Pair) -> None:
     sent = {"content": gzip.compress(json.dumps(body("Hi")).encode()), "headers": {"content-encoding": "gzip"}}
-    assert start(gate=True).client.post("/v1/chat/completions", **sent).status_code == 415
+    assert gated.client.post("/v1/chat/completions", **sent).status_code == 415
     parse.client.post("/v1/other", **sent)
     assert parse.upstream.requests[-1]["body"] == sent["content"]
 
 
-def test_a_request_in_utf_16_is_one(start: Callable[..., Pair]) -> None:
+def test_a_request_in_utf_16_is_one(gated: Pair) -> None:
     content = json.dumps(body("<|tool_call_start|>[rm(a=1)]<|tool_call_end|>")).encode("utf-16")
-    answer = start(gate=True).client.post("/v1/chat/completions", content=content)
+    answer = gated.client.post("/v1/chat/completions", content=content)
     assert answer.json()["error"]["code"] == "UNKNOWN_TOOL"
 
 
-def test_an_unknown_choice_does_not_go_round_the_gate(start: Callable[..., Pair], parse: Pair) -> None:
-    answer = start(gate=True).ask("Hi", tool_choice="any")
+def test_an_unknown_choice_does_not_go_round_the_gate(gated: Pair, parse: Pair) -> None:
+    answer = gated.ask("Hi", tool_choice="any")
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "tool_choice"
     parse.ask("Hi", tool_choice="any")
     assert json.loads(parse.upstream.requests[-1]["body"])["tool_choice"] == "any"

@@ -52,6 +52,15 @@ def test_only_a_definite_answer_decides(kind: str, status: int) -> None:
         assert mode_of(proxy) == "parse" and len(upstream.asked) == asked
 
 
+def test_llama_cpp_names_itself_while_it_loads() -> None:
+    upstream = Scripted(kind="llama.cpp")
+    upstream.says = {"/props": (503, {"error": "Loading model"})}
+    upstream.name = b"llama.cpp"
+    with serving(upstream, server_header=False) as url, running(Settings(url)) as front:
+        assert mode_of(Pair(front, upstream)) == "parse"
+    assert upstream.asked == ["/props"]
+
+
 def test_one_definite_answer_is_not_both() -> None:
     upstream = Scripted(kind="vllm")
     upstream.says = {"/props": NOT_FOUND, "/version": (503, {})}
@@ -190,7 +199,7 @@ def test_the_rust_front_end_gets_the_tools_for_its_template() -> None:
         proxy.ask(CALL, **fields)
         sent = json.loads(proxy.upstream.requests[-1]["body"])
         assert sent["tool_choice"] == "none" and sent["tools"] == TOOLS and sent["skip_special_tokens"] is False
-        assert "structured_outputs" not in sent  # also where a call is required: its engine reads no structural tag
+        assert ("structured_outputs" in sent) == (fields.get("tool_choice") == "required")
         return sent.get("chat_template_kwargs")
 
     with pair(Scripted(kind="vllm-rs")) as proxy:

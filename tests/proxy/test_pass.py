@@ -189,6 +189,12 @@ def test_an_upstream_that_is_no_url(url: str) -> None:
         create_app(Settings(url))
 
 
+@pytest.mark.parametrize("name", ["mode", "dialect", "stream", "reasoning", "constrain"])
+def test_a_word_without_a_meaning(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be one of .*, not 'odd'"):
+        Settings("http://h", **{name: "odd"})
+
+
 def test_certificates_are_verified(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")

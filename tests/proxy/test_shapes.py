@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -119,10 +118,10 @@ def test_what_is_no_answer_is_an_error(parse: Pair, buffer: Pair, body: str, con
     ],
     ids=str,
 )
-def test_choices_of_no_known_form(start: Callable[..., Pair], parse: Pair, buffer: Pair, choices: Any) -> None:
+def test_choices_of_no_known_form(parse: Pair, buffer: Pair, gated: Pair, choices: Any) -> None:
     event = {"object": "chat.completion.chunk", "choices": choices}
     assert error_of(parse.stream(sse(event, chunk("", "stop"))))["type"] == "upstream_error"
-    for pair in (parse, buffer, start(gate=True)):
+    for pair in (parse, buffer, gated):
         answer = pair.ask(raw(json.dumps({**REPLY, "choices": choices})), stream=False)
         assert answer.status_code == 502 and answer.json()["error"]["type"] == "upstream_error"
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import settings
+
+QUICK = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
+"""Whether this is ``./test.sh --quick``: less of what is measured at several sizes, or drawn by a seed."""
 
 SOME = settings(max_examples=max(200, settings.default.max_examples // 3))
 """For a property of one function, whose texts are short and drawn from a dozen pieces: what a thousand of them do not

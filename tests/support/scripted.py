@@ -23,17 +23,24 @@ class Scripted:
     ``hang``: fall silent after that many chunks.  ``raw``: in place of all this, the body's pieces,
     sent as they are (characters up to U+00FF are bytes where ``latin`` is set).  ``silent``: seconds
     between the headers and them.  ``status``, ``headers``: of the answer.  ``message``, ``choice``,
-    ``reply``: further fields of a whole answer.  ``wait``: seconds before the answer.
+    ``reply``: further fields of a whole answer.  ``ends``: those of a choice's end.
+    ``wait``: seconds before the answer.
     """
 
     def __init__(self, *, kind: str = "unknown") -> None:
         self.kind = kind
         self.says: dict[str, tuple[int, dict[str, Any]]] = {}
-        """What ``/props`` and ``/version`` answer, where not what the kind does."""
+        """What ``/props``, ``/version`` and ``/tokenize`` answer, where not what the kind does."""
+        self.tokens = {"<|tool_call_start|>": 10, "<|tool_call_end|>": 11}
+        """Texts that are one token for it; any other is one for each character."""
         self.asked: list[str] = []
         """The questions for the kind, in order."""
         self.refuses: dict[str, int] = {}
         """Fields of a request that it does not take, each with the status that it says so with."""
+        self.name = b""
+        """What it calls itself in those answers (the ``Server`` header), if anything."""
+        self.mutes = ""
+        """A field of a request to which it answers nothing."""
         self.thinks = 0.0
         """Seconds before it answers them."""
         self.requests: list[dict[str, Any]] = []
@@ -68,8 +75,9 @@ class Scripted:
             "body": body,
         }
         name = "/" + path.rpartition("/")[2]
-        if name in ("/props", "/version", "/health"):
+        if name in ("/props", "/version", "/health", "/tokenize"):
             status, value = {
+                ("/tokenize", "vllm-rs"): (200, self.tokenized(body)),
                 ("/props", "llama.cpp"): (200, {"build_info": "b1-test"}),
                 ("/version", "vllm"): (200, {"version": "0.0.test"}),
                 ("/version", "vllm-rs"): (200, {"version": "0.0.test", "rust_frontend_version": "0.0.test"}),
@@ -79,7 +87,8 @@ class Scripted:
                 self.asked.append(name)
                 await asyncio.sleep(self.thinks)
                 status, value = self.says.get(name, (status, value))
-            await answer(send, status, [(b"content-type", b"application/json")], json.dumps(value).encode())
+            named = [(b"server", self.name)] if self.name else []
+            await answer(send, status, [(b"content-type", b"application/json"), *named], json.dumps(value).encode())
             return
         self.requests.append(seen)
         self.active += 1
@@ -97,6 +106,10 @@ class Scripted:
                 task.cancel()
             await asyncio.gather(work, watch, return_exceptions=True)
 
+    def tokenized(self, body: bytes) -> dict[str, Any]:
+        prompt = json.loads(body)["prompt"] if body else ""
+        return {"tokens": [self.tokens[prompt]] if prompt in self.tokens else [*map(ord, prompt)]}
+
     async def respond(self, path: str, body: bytes, send: Send) -> None:
         if not path.endswith(("/chat/completions", "/messages")):
             await answer(send, 200, [(b"x-echo", b"1"), (b"x-echo", b"2")], body)
@@ -113,6 +126,8 @@ class Scripted:
             await answer(send, self.refuses[name], [(b"content-type", b"application/json")], said)
             return
         script = json.loads(request["messages"][-1]["content"])
+        if self.mutes in request:
+            script["turns"] = [[]]
         await asyncio.sleep(script.get("wait", 0))
         status = script.get("status", 200)
         headers = [(name.encode(), value.encode()) for name, value in script.get("headers", {}).items()]
@@ -170,7 +185,7 @@ def chunks(script: dict[str, Any], usage: bool) -> Iterator[Any]:
                 piece = pieces[step]
                 yield chunk(index, piece if isinstance(piece, dict) else {"content": piece}, **script.get("choice", {}))
     for index in range(len(turns)):
-        yield chunk(index, {}, script.get("reason", "stop"))
+        yield chunk(index, {}, script.get("reason", "stop"), **script.get("ends", {}))
     if usage:
         yield {**HEAD, "choices": [], "usage": USAGE}
     yield "[DONE]"
@@ -184,6 +199,7 @@ def whole_reply(script: dict[str, Any]) -> dict[str, Any]:
             "message": {"role": "assistant", "content": "".join(pieces), **script.get("message", {})},
             "finish_reason": script.get("reason", "stop"),
             **script.get("choice", {}),
+            **script.get("ends", {}),
         }
         for index, pieces in enumerate(script["turns"])
     ]

@@ -46,17 +46,24 @@ def cut(text: str, step: int) -> list[str]:
 
 
 class _Counter:
-    lines = 0
-    runs = 0
+    """One object, not a class's own attributes: writing those costs the interpreter its caches, at every line."""
+
+    __slots__ = ("lines", "runs")
+    lines: int
+    runs: int
     """Of ``_RUN`` characters each, that regular expressions went over."""
 
-    @classmethod
-    def reset(cls) -> None:
-        cls.lines = cls.runs = 0
+    def __init__(self) -> None:
+        self.reset()
 
-    @classmethod
-    def steps(cls) -> int:
-        return cls.lines + cls.runs
+    def reset(self) -> None:
+        self.lines = self.runs = 0
+
+    def steps(self) -> int:
+        return self.lines + self.runs
+
+
+_counter = _Counter()
 
 
 def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,9 +76,9 @@ def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
         start = bounds[0] if bounds else 0
         end = bounds[1] if len(bounds) > 1 else len(text)
         if isinstance(result, re.Match):
-            _Counter.runs += (result.end() - start) // _RUN
+            _counter.runs += (result.end() - start) // _RUN
         elif name not in ("match", "fullmatch"):  # where these fail, they do so early
-            _Counter.runs += max(0, end - start) // _RUN
+            _counter.runs += max(0, end - start) // _RUN
         return result
 
     return call
@@ -157,11 +164,20 @@ def uncounted_patterns() -> list[str]:
     return found
 
 
+_OURS = frozenset(vars(module)["__package__"] for module in _modules.values())
+
+
 def _trace(frame: FrameType, event: str, argument: Any) -> Any:
-    if frame.f_globals.get("__package__", "").split(".")[0] != PACKAGE:
+    if frame.f_globals.get("__package__") not in _OURS:
         return None
-    _Counter.lines += 1
-    return _trace
+    _counter.lines += 1
+    return _trace_inside
+
+
+def _trace_inside(frame: FrameType, event: str, argument: Any) -> Any:
+    """Where a frame is the package's, so is its next line."""
+    _counter.lines += 1
+    return _trace_inside
 
 
 @contextmanager
@@ -179,7 +195,7 @@ def _silent() -> Iterator[None]:
 def count_steps(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = None, **options: Any) -> int:
     """The steps that a stream of ``pieces`` takes, from its making to its end."""
     before = sys.gettrace()
-    _Counter.reset()
+    _counter.reset()
     fed = 0
     with _silent():
         sys.settrace(_trace)
@@ -192,8 +208,8 @@ def count_steps(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = None,
         finally:
             sys.settrace(before)
     # Every call of feed and finish is a line of the package at least: where there are fewer, nothing was counted.
-    assert _Counter.lines > fed, "the counter sees nothing of the package"
-    return _Counter.steps()
+    assert _counter.lines > fed, "the counter sees nothing of the package"
+    return _counter.steps()
 
 
 def steps_of_each(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = None, *, after: str = "") -> list[int]:
@@ -206,9 +222,9 @@ def steps_of_each(pieces: Iterable[str], dialect: str = "lfm2", tools: Any = Non
         sys.settrace(_trace)
         try:
             for piece in pieces:
-                _Counter.reset()
+                _counter.reset()
                 stream.feed(piece)
-                counts.append(_Counter.steps())
+                counts.append(_counter.steps())
         finally:
             sys.settrace(before)
     assert all(counts), "the counter sees nothing of the package"

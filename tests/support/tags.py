@@ -11,8 +11,8 @@ import xgrammar as xgr
 
 from lfm2_fixed import parse
 from lfm2_fixed.core.dialects import DIALECTS
-from lfm2_fixed.grammar import gbnf, structural_tag
-from tests.support import llama_grammar
+from lfm2_fixed.grammar import gbnf, lark, structural_tag
+from tests.support import guidance_grammar, llama_grammar
 
 START, END = DIALECTS["lfm2"].start, DIALECTS["lfm2"].ends[0]
 STOP = "<|im_end|>"
@@ -37,6 +37,7 @@ _BYTES = {text[0]: at for at, text in enumerate(VOCABULARY) if isinstance(text, 
 HIGH = tuple(_BYTES.values())
 """The tokens of the bytes beyond ASCII."""
 SENTINELS = {START: IDS[START], END: IDS[END]}
+SPECIAL = [IDS[text] for text in (START, END, "<|python_start|>", STOP)]
 
 # What brings an answer to its end, from the most to the least final.
 _CLOSING = [
@@ -69,9 +70,12 @@ def _compiler() -> Any:
 
 
 def compiled(tag: Any) -> Any:
-    """The compiled grammar of a structural tag, or of a text in GBNF."""
+    """The compiled grammar of a structural tag, or of a text in GBNF or in Lark."""
     if isinstance(tag, str) and tag.startswith("root ::="):
         return llama_grammar.Text(tag)
+    if isinstance(tag, str):
+        pieces = [raw(at) for at in range(len(VOCABULARY))]
+        return guidance_grammar.Text(tag, pieces, SPECIAL, IDS[STOP])
     return _compiler().compile_structural_tag(tag)
 
 
@@ -94,6 +98,8 @@ def accepts(grammar: Any, text: str) -> bool:
     """Whether ``text`` is a whole answer; sentinels in it are tokens where they are spelled out."""
     if isinstance(grammar, llama_grammar.Text):
         return grammar.accepts(text)
+    if isinstance(grammar, guidance_grammar.Text):
+        return grammar.accepts(tokens_of(text))
     accepting = matcher(grammar)
     return all(map(accepting.accept_token, tokens_of(text))) and bool(accepting.accept_token(IDS[STOP]))
 
@@ -135,7 +141,8 @@ def _tokens(text: str) -> list[str]:
 
 def walk(grammar: Any, chance: random.Random, *, soon: int = 120, limit: int = 2000) -> str | None:
     """An answer that the grammar allows, chosen at random; None if it does not end within ``limit`` tokens."""
-    state = _LlamaWalk(grammar) if isinstance(grammar, llama_grammar.Text) else _Walk(grammar)
+    walks = {llama_grammar.Text: _LlamaWalk, guidance_grammar.Text: _GuidanceWalk}
+    state = walks.get(type(grammar), _Walk)(grammar)
     pieces: list[bytes] = []
     for step in range(limit):
         allowed = state.allowed()
@@ -184,14 +191,29 @@ class _LlamaWalk:
         assert self._state.take(token)
 
 
+class _GuidanceWalk:
+    """The same of llguidance."""
+
+    def __init__(self, grammar: guidance_grammar.Text) -> None:
+        self._grammar, self._state = grammar, grammar.begin()
+
+    def allowed(self) -> dict[bytes, int]:
+        return {raw(at): at for at in self._grammar.allowed(self._state)}
+
+    def take(self, token: int) -> None:
+        assert self._state.consume_token(token)
+
+
 engine = "xgrammar"
-"""Whose grammars the tests make and try: ``xgrammar``, or ``llama.cpp``.  The fixture ``engines`` sets it."""
+"""Whose grammars the tests make and try: ``xgrammar``, ``llama.cpp`` or ``llguidance``.  ``engines`` sets it."""
 
 
 def tag_for(tools: list[dict[str, Any]], choice: Any = "required", **options: Any) -> Any:
     """The grammar of a request, as it is sent to the engine."""
     if engine == "llama.cpp":
         return gbnf(tools, choice, **options)
+    if engine == "llguidance":
+        return lark(tools, choice, token_ids=IDS, **options)
     return structural_tag(tools, choice, token_ids=IDS, **options)
 
 
