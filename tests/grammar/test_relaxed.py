@@ -18,12 +18,12 @@ from lfm2_fixed.grammar.work import REQUEST_STEPS, Work
 BOTH = [EBNF, GBNF]
 
 
-def reported(schema: Any, notation: Notation) -> list[tuple[str, str]]:
+def reported(schema: Any, notation: Notation, steps: int = REQUEST_STEPS) -> list[tuple[str, str]]:
     """The places and keywords, for an argument ``x``."""
     work.forget()
     found: list[tuple[str, str]] = []
     tool = {"type": "object", "properties": {"x": schema}}
-    values = Values(Rules((), notation), Work(REQUEST_STEPS), tool, lambda place, word: found.append((place, word)))
+    values = Values(Rules((), notation), Work(steps), tool, lambda place, word: found.append((place, word)))
     assert values.arguments()
     return found
 
@@ -46,6 +46,7 @@ def reported(schema: Any, notation: Notation) -> list[tuple[str, str]]:
         ({"type": "object", "patternProperties": {"(?=x)": True}}, "x", "patternProperties"),
         ({"type": "object", "propertyNames": {"not": {"const": "a"}}}, "x", "propertyNames"),
         ({"type": "object", "minProperties": 50, "maxProperties": 100}, "x", "minProperties/maxProperties"),
+        ({"type": "object", "minProperties": 50, "maxProperties": 1000}, "x", "minProperties/maxProperties"),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "x", "oneOf (more than one branch may hold)"),
     ],
     ids=str,
@@ -75,6 +76,7 @@ def test_a_count_that_only_llama_cpp_cannot_have() -> None:
         {"type": "string", "minLength": 64},
         {"type": "object", "minProperties": 5},
         {"type": "object", "maxProperties": 12},
+        {"type": "object", "maxProperties": 1000},
         {"oneOf": [{"type": "integer"}, {"type": "string"}]},
         {"enum": ["a"], "not": {"enum": ["b"]}},
         {"type": "array", "unevaluatedItems": True},
