@@ -101,3 +101,8 @@ def test_constants_of_a_union_are_one_list() -> None:
     ]
     assert joined_constants(branches) == [{"enum": [1, 2, "b", "a"]}, branches[1], True, *branches[6:]]
     assert joined_constants([True]) == [True]
+
+
+@pytest.mark.parametrize("word", ["title", "description", "default", "examples", "deprecated", "$comment", "readOnly"])
+def test_what_only_tells_of_a_constant_does_not_matter(word: str) -> None:
+    assert joined_constants([{"const": 1, word: "told"}, {"const": 2}]) == [{"enum": [1, 2]}]
