@@ -18,12 +18,14 @@ from lfm2_fixed.grammar.work import REQUEST_STEPS, Work
 BOTH = [EBNF, GBNF]
 
 
-def reported(schema: Any, notation: Notation, steps: int = REQUEST_STEPS) -> list[tuple[str, str]]:
+def reported(schema: Any, notation: Notation, left: int = REQUEST_STEPS) -> list[tuple[str, str]]:
     """The places and keywords, for an argument ``x``."""
     work.forget()
     found: list[tuple[str, str]] = []
     tool = {"type": "object", "properties": {"x": schema}}
-    values = Values(Rules((), notation), Work(steps), tool, lambda place, word: found.append((place, word)))
+    budget = Work(REQUEST_STEPS)
+    values = Values(Rules((), notation), budget, tool, lambda place, word: found.append((place, word)))
+    budget.left = left
     assert values.arguments()
     return found
 
@@ -106,3 +108,10 @@ def test_constants_of_a_union_are_one_list() -> None:
 @pytest.mark.parametrize("word", ["title", "description", "default", "examples", "deprecated", "$comment", "readOnly"])
 def test_what_only_tells_of_a_constant_does_not_matter(word: str) -> None:
     assert joined_constants([{"const": 1, word: "told"}, {"const": 2}]) == [{"enum": [1, 2]}]
+
+
+def test_limits_of_numbers_may_be_overdrawn() -> None:
+    """They are cheap, and written when automata have taken all that a request may take; but not for ever."""
+    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-10_000) == []
+    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-1_000_000) == [("x", "minimum/maximum")]
+    assert reported({"type": "integer"}, EBNF, left=-1_000_000) == []
