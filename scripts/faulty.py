@@ -6,6 +6,7 @@ import ast
 import gc
 import importlib.abc
 import importlib.machinery
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -47,6 +48,9 @@ def functions_of(code: CodeType, path: tuple[int, ...] = ()) -> dict[tuple[tuple
     return found
 
 
+_LruCache = type(lru_cache(int))
+
+
 class Loaded:
     """The package's functions, in every copy of them, and all caches, as they are now.
 
@@ -60,7 +64,7 @@ class Loaded:
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(prefix):
                 self.functions.setdefault(name_of(thing.__code__), []).append(thing)
-            elif callable(getattr(type(thing), "cache_clear", None)):
+            elif type(thing) is _LruCache:
                 self.caches.append(thing)
 
 

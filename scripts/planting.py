@@ -30,8 +30,8 @@ ROOT = PACKAGE.parent
 TESTS = {
     "core": [
         "tests/core",
-        # The cases have had their turn before (core_fails); templates say what the laws say, slower.
-        *(f"--ignore=tests/core/test_{name}.py" for name in ("cases", "templates", "make_valid")),
+        # The cases and the steps have had their turn before (core_fails); templates say what the laws say, slower.
+        *(f"--ignore=tests/core/test_{name}.py" for name in ("cases", "laws_bounds", "templates", "make_valid")),
     ],
     "wire": ["tests/wire", "tests/gate", "tests/check", "tests/proxy/test_parse.py", "tests/proxy/test_shapes.py"],
     "gate": ["tests/gate"],
@@ -107,23 +107,25 @@ class Known:
         self.steps: list[int] = []
         self.at_import: set[tuple[str, int]] = set()
         self.failed: list[str] = []
+        self.budget = BUDGET_SECONDS
 
     def tests_for(self, fault: Fault, function: tuple[str, int] | None, items: Iterable[pytest.Item]) -> list[str]:
         """The tests that call a function (anything of its module for None), in the order in which they are to run.
 
-        Before them those that were not there when this was measured; after them the others of the module: what a cache
-        keeps is called in the first test alone.
-        They take BUDGET_SECONDS at most; what is left out makes the score lower, never higher.
+        Before them those that were not there when this was measured; after them the others of the module (for None: of
+        the package): what a cache keeps is called in the first test alone, and constants are used elsewhere.
+        They take ``self.budget`` seconds at most; what is left out makes the score lower, never higher.
         """
         file = source_of(fault.module).relative_to(ROOT).as_posix()
         area = fault.module.partition(".")[0]
-        names = [name for name, called in self.calls.items() if any(one == file for one, _ in called)]
+        callers = {name for name, called in self.calls.items() if any(one == file for one, _ in called)}
+        names = callers if function is not None else self.calls  # what runs at import may be used by others alone
 
         def rank(name: str) -> tuple[bool, int, int]:
             path = name.partition("::")[0]
             near = 0 if area == "core" and "/test_laws" in path else 1 if f"/{area}/" in path else 2
             return (
-                function is not None and function not in self.calls[name],
+                function not in self.calls[name] if function is not None else name not in callers,
                 near,
                 sum(self.seconds[name] > limit for limit in WAVES),
             )
@@ -131,7 +133,7 @@ class Known:
         ordered = [item.nodeid for item in items if item.nodeid not in self.seconds]
         ordered += sorted(names, key=lambda name: (rank(name), name.partition("::")[0]))
         sums = itertools.accumulate(self.seconds.get(name, 0) for name in ordered)
-        return [name for name, total in zip(ordered, sums) if total <= BUDGET_SECONDS]
+        return [name for name, total in zip(ordered, sums) if total <= self.budget]
 
 
 class Recorder:
@@ -337,12 +339,16 @@ def imported_anew(fault: Fault, tree: ast.Module, known: Known, caught: int) -> 
     if fault.module.startswith("core.") and (found := core_fails(known)):
         return found
     names = known.tests_for(fault, None, ())
+    measured = {name.partition("::")[0] for name in known.seconds}
 
     def then(tests: Tests, session: pytest.Session) -> None:
-        tests.judge(session, known, names, caught)
+        tests.judge(session, known, known.tests_for(fault, None, session.items), caught)
         os._exit(SURVIVED)
 
-    collect(then, sorted({name.partition("::")[0] for name in names}))
+    area = fault.module.partition(".")[0]
+    new = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / area).glob("test_*.py")} - measured
+    left_out = [word for word in TESTS[area] if word.startswith("--")]
+    collect(then, [*left_out, *sorted({name.partition("::")[0] for name in names} | new)])
     return BY_TESTS  # what cannot be imported or collected
 
 

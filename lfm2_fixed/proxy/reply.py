@@ -201,8 +201,7 @@ class ChunkTranslator:
         reasoning, events = reader.read(text)
         if len(events) == 1 and not reasoning:  # nearly always
             event = events[0]
-            if type(event) is ArgumentsDelta:
-                reader.watch(event)
+            if type(event) is ArgumentsDelta:  # not watched: where the gate needs arguments, a call comes whole
                 return alike.arguments(event)
             if type(event) is Content:
                 reader.watch(event)

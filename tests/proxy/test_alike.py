@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lfm2_fixed.proxy import Settings
+from lfm2_fixed.proxy import Settings, reply
+from lfm2_fixed.proxy.alike import Alike
 from lfm2_fixed.proxy.errors import ProxyError
 from lfm2_fixed.proxy.modes import _translate
 from lfm2_fixed.proxy.reply import ChunkTranslator
@@ -63,6 +64,32 @@ def check(texts: list[str]) -> None:
             return
         assert step.error is None
         assert without_ids([step.data]) == without_ids(wanted)
+
+
+@pytest.mark.parametrize("value, code", [('"ls"', None), ("5", "TYPE_MISMATCH")])
+def test_what_is_known_again_is_checked_all_the_same(value: str, code: str | None) -> None:
+    """The gate gets the arguments whole, however they were read."""
+    fields = {"messages": [{"role": "user", "content": "x"}], "tools": TOOLS}
+    request = read_request(json.dumps(fields).encode(), gate=True)
+    assert request is not None
+    quick = ChunkTranslator(request, Settings("http://127.0.0.1:1", mode="parse", gate=True))
+    refused = None
+    for character in f"<|tool_call_start|>[bash(command={value})]<|tool_call_end|>":
+        [event] = SSEDecoder().feed(encode_event(plain(character)))
+        step = _translate([event], quick)
+        refused = refused or (step.error and step.error.code)
+    assert refused == code
+    assert quick.calls == (code is None)
+
+
+def test_what_is_known_again_may_be_a_call_without_its_markers(caplog: pytest.LogCaptureFixture) -> None:
+    reply._told.clear()
+    quick = translator()
+    for character in '[bash(command="ls")]':
+        _translate(SSEDecoder().feed(encode_event(plain(character))), quick)
+    assert quick.again(json.dumps(plain("."), ensure_ascii=False, separators=(",", ":"))) is not None, "known by now"
+    quick.translate(OTHERS["the end"](""))
+    assert "strips special" in caplog.text
 
 
 def test_tokens_are_known_again() -> None:
@@ -175,6 +202,10 @@ def test_what_is_no_string_is_read_as_a_whole(between: str) -> None:
         assert step.error is not None
     else:
         assert (step.data, step.error) == (wanted, None)
+
+
+def test_while_nothing_is_remembered_nothing_is_known_again() -> None:
+    assert Alike().text('"x"') is None
 
 
 def test_after_the_end_of_a_choice_nothing_is_known_again() -> None:

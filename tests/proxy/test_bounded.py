@@ -147,3 +147,20 @@ def test_a_body_in_tiny_pieces(parse: Pair) -> None:
     content = json.dumps(body("Hi")).encode()
     answer = parse.client.post("/v1/chat/completions", content=iter([content[i : i + 1] for i in range(len(content))]))
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        (b' ["a,b,c,d"]', 2),
+        (b'"a,b,c,d"', 1),
+        (b'{"a,b":[1,"c,d"]}', 5),
+        (rb'["\\", ",\"[,"]', 4),
+        (b'[1,"a,b', 3),
+    ],
+)
+def test_marks_are_counted_exactly(text: bytes, marks: int) -> None:
+    """An opening bracket, a comma and a string are one each, and what is in a string is none."""
+    bounded._check(text, marks)
+    with pytest.raises(bounded.TooManyValues):
+        bounded._check(text, marks - 1)

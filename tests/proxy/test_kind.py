@@ -52,6 +52,15 @@ def test_only_a_definite_answer_decides(kind: str, status: int) -> None:
         assert mode_of(proxy) == "parse" and len(upstream.asked) == asked
 
 
+def test_llama_cpp_names_itself_while_it_loads() -> None:
+    upstream = Scripted(kind="llama.cpp")
+    upstream.says = {"/props": (503, {"error": "Loading model"})}
+    upstream.name = b"llama.cpp"
+    with serving(upstream, server_header=False) as url, running(Settings(url)) as front:
+        assert mode_of(Pair(front, upstream)) == "parse"
+    assert upstream.asked == ["/props"]
+
+
 def test_one_definite_answer_is_not_both() -> None:
     upstream = Scripted(kind="vllm")
     upstream.says = {"/props": NOT_FOUND, "/version": (503, {})}

@@ -69,3 +69,8 @@ def test_the_middle_of_a_body_does_not_ask_h11(monkeypatch: pytest.MonkeyPatch) 
     assert connection.send(h11.Data(data=b"abc")) == b"3\r\nabc\r\n"
     monkeypatch.setattr(h11.Connection, "send", None)
     assert connection.send(h11.Data(data=b"0123456789")) == b"a\r\n0123456789\r\n"
+
+
+def test_a_body_without_a_head_is_refused_as_h11_refuses_it() -> None:
+    with pytest.raises(h11.LocalProtocolError):
+        _Connection(h11.SERVER).send(h11.Data(data=b"abc"))

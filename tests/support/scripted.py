@@ -37,6 +37,8 @@ class Scripted:
         """The questions for the kind, in order."""
         self.refuses: dict[str, int] = {}
         """Fields of a request that it does not take, each with the status that it says so with."""
+        self.name = b""
+        """What it calls itself in those answers (the ``Server`` header), if anything."""
         self.mutes = ""
         """A field of a request to which it answers nothing."""
         self.thinks = 0.0
@@ -85,7 +87,8 @@ class Scripted:
                 self.asked.append(name)
                 await asyncio.sleep(self.thinks)
                 status, value = self.says.get(name, (status, value))
-            await answer(send, status, [(b"content-type", b"application/json")], json.dumps(value).encode())
+            named = [(b"server", self.name)] if self.name else []
+            await answer(send, status, [(b"content-type", b"application/json"), *named], json.dumps(value).encode())
             return
         self.requests.append(seen)
         self.active += 1
