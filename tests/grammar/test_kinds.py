@@ -104,6 +104,11 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"ab": 3}', '{"ab": 3, "ac": 4}'],
         ["{}", '{"ac": 4}', '{"ab": "s"}', '{"ab": 3, "b": 4}'],
     ),
+    "a required member that is not declared": (
+        {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
+        ['{"a": 1}', '{"a": 1, "b": 2}'],
+        ["{}", '{"a": "s"}', '{"b": 1}'],
+    ),
     "more patterns of names than are combined": (
         {
             "type": "object",

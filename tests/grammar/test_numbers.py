@@ -89,6 +89,8 @@ def test_numbers_within_limits(seed: int) -> None:
         ({"type": "number", "multipleOf": 0.05}, ["0.15", "3.2", "1"], ["0.12", "0.151"]),
         ({"type": "number", "multipleOf": 5}, ["10", "10.0", "-5"], ["11", "10.5"]),
         ({"type": "integer", "multipleOf": 2.5}, ["5", "10"], ["2", "7"]),
+        ({"type": "number", "multipleOf": 0.01, "minimum": 0.5, "maximum": 3}, ["0.61", "1.2"], ["0.612", "0.6123"]),
+        ({"type": "integer", "multipleOf": 60}, ["60", "120", "6600"], ["66", "6", "606"]),
         ({"type": "integer", "multipleOf": 1440}, ["0", "1440", "-2880", "144000"], ["144", "1441", "10"]),
         (
             {"type": "integer", "multipleOf": 3600, "minimum": 0, "maximum": 86400000},
