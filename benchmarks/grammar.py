@@ -180,7 +180,7 @@ class Bench:
     def compare(self, count: int, **limits: Any) -> dict[str, float]:
         tools, calls = make_tools(count, **limits)
         schema = forced_json(tools)
-        python = START + "[" + ", ".join(f"{name}({_arguments(args)})" for name, args in calls[:10]) + "]" + END
+        python = START + "[" + ", ".join(f"{name}({arguments_of(args)})" for name, args in calls[:10]) + "]" + END
         as_json = json.dumps([{"name": name, "parameters": args} for name, args in calls[:10]])
         ours, theirs, built = [], [], []
         for _ in range(self._rounds):
@@ -205,7 +205,7 @@ class Bench:
         }
 
 
-def _arguments(arguments: dict[str, Any]) -> str:
+def arguments_of(arguments: dict[str, Any]) -> str:
     return ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
 
 

@@ -112,19 +112,20 @@ class Known:
     def tests_for(self, fault: Fault, function: tuple[str, int] | None, items: Iterable[pytest.Item]) -> list[str]:
         """The tests that call a function (anything of its module for None), in the order in which they are to run.
 
-        Before them those that were not there when this was measured; after them the others of the module: what a cache
-        keeps is called in the first test alone.
+        Before them those that were not there when this was measured; after them the others of the module (for None: of
+        the package): what a cache keeps is called in the first test alone, and constants are used elsewhere.
         They take ``self.budget`` seconds at most; what is left out makes the score lower, never higher.
         """
         file = source_of(fault.module).relative_to(ROOT).as_posix()
         area = fault.module.partition(".")[0]
-        names = [name for name, called in self.calls.items() if any(one == file for one, _ in called)]
+        callers = {name for name, called in self.calls.items() if any(one == file for one, _ in called)}
+        names = callers if function is not None else self.calls  # what runs at import may be used by others alone
 
         def rank(name: str) -> tuple[bool, int, int]:
             path = name.partition("::")[0]
             near = 0 if area == "core" and "/test_laws" in path else 1 if f"/{area}/" in path else 2
             return (
-                function is not None and function not in self.calls[name],
+                function not in self.calls[name] if function is not None else name not in callers,
                 near,
                 sum(self.seconds[name] > limit for limit in WAVES),
             )

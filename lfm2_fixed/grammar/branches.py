@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .here import Here
-from .schema import Schema, is_of_type, resolve, types_of
+from .schema import ANNOTATIONS, Schema, is_of_type, resolve, says_nothing, types_of
 from .work import TooLarge
 
 MOST = 512
@@ -19,7 +19,6 @@ _STEPS = 4096
 """Branches that are looked at for one value."""
 
 _JOINING = ("$ref", "allOf", "anyOf", "oneOf", "$defs", "definitions")
-_ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated", "$comment", "readOnly"])
 
 Part = Mapping[str, Any]
 
@@ -85,6 +84,8 @@ class _Expansion:
             if item.own:
                 parts.append({k: v for k, v in schema.items() if k not in _JOINING})
                 continue
+            if "not" in schema and says_nothing(schema["not"]):
+                return  # how some libraries write a value that is never there: {"not": {}}
             reference = schema.get("$ref")
             if reference in item.closed:
                 return  # a union that contains itself
@@ -123,6 +124,8 @@ class _Expansion:
                 to = after
             elif word == "allOf":
                 to += [item._replace(schema=inner) for inner in value]
+            elif word == "if" and (value is False or says_nothing(value)):
+                to.append(item._replace(schema=schema.get("else" if value is False else "then", True)))
             elif word == "$ref" and value not in seen:
                 target = resolve(self._root, value)
                 if target is None:
@@ -176,7 +179,7 @@ def joined_constants(branches: Sequence[Schema]) -> list[Schema]:
     found: list[Schema] = []
     at = -1
     for branch in branches:
-        if not isinstance(branch, Mapping) or not branch.keys() - _ANNOTATIONS <= {"const", "enum", "type"}:
+        if not isinstance(branch, Mapping) or not branch.keys() - ANNOTATIONS <= {"const", "enum", "type"}:
             found.append(branch)
             continue
         listed = [branch["const"]] if "const" in branch else branch.get("enum")

@@ -288,8 +288,15 @@ def _alive(edges: Sequence[Edges], accepting: Sequence[bool]) -> set[int]:
 
 
 def _grouped(out: Edges, group: Sequence[int], alive: set[int]) -> tuple[tuple[int, CharSet], ...]:
-    labels: dict[int, list[tuple[int, int]]] = {}
+    labels: dict[int, CharSet] = {}
+    joined: set[int] = set()
     for label, target in out:
         if target in alive:
-            labels.setdefault(group[target], []).extend(label)
-    return tuple(sorted((target, charset(ranges)) for target, ranges in labels.items()))
+            to = group[target]
+            if to in labels:
+                joined.add(to)
+                label = labels[to] + label
+            labels[to] = label
+    for to in joined:
+        labels[to] = charset(labels[to])
+    return tuple(sorted(labels.items()))

@@ -15,8 +15,8 @@ from .rules import Rules, literal
 from .strings import unquoted
 from .work import own
 
-WHOLE = 20
-"""Digits before the point, unless a limit needs more: those of a 64-bit integer.  (Floats of more than 17 digits
+WHOLE = 40
+"""Digits before the point, unless a limit needs more: a 128-bit integer has 39.  (Floats of more than 17 digits
 are written with an exponent.)  Bounded, because a model that repeats itself would write digits for ever."""
 FRACTION = 20
 """Digits behind the point: those of the longest float that Python writes without an exponent, 0.000x with 17."""

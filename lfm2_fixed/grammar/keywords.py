@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Union
 
 from . import arrays, objects, ranges, schema, strings
 from .here import Here
-from .schema import MAX_DEPTH, Schema, SchemaError, resolve, shown
+from .schema import MAX_DEPTH, Schema, SchemaError, resolve, says_nothing, shown
 from .work import TooLarge
 
 
@@ -108,7 +108,13 @@ def known(kind: str, parts: Sequence[Mapping[str, Any]], here: Here) -> Any:
 
 def implied(parts: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
     """The types that follow from the keywords of schemas that state none; None: they say nothing."""
-    rows = [KEYWORDS[word] for part in parts for word in part if word in KEYWORDS and word not in _NO_TYPE]
+    rows = [
+        KEYWORDS[word]
+        for part in parts
+        for word, value in part.items()
+        # A library for Go writes {"additionalProperties": true} for values of any type.
+        if word in KEYWORDS and word not in _NO_TYPE and value is not True
+    ]
     return frozenset(row.of for row in rows if row.of is not None) or None
 
 
@@ -118,8 +124,19 @@ def not_enforced(parts: Sequence[Mapping[str, Any]]) -> list[str]:
         word
         for part in parts
         for word, value in part.items()
-        if word in KEYWORDS and not KEYWORDS[word].enforced and value is not True
+        if word in KEYWORDS and not KEYWORDS[word].enforced and _limits(word, value, part)
     ]
+
+
+def _limits(word: str, value: Any, part: Mapping[str, Any]) -> bool:
+    """Whether a keyword that is not enforced limits anything.  (``branches`` has seen what no value satisfies.)"""
+    if word == "not":
+        return value is not False
+    if word == "if":
+        return value is not False and not says_nothing(value) and ("then" in part or "else" in part)
+    if word in ("dependentSchemas", "dependentRequired", "dependencies"):
+        return bool(value != {})
+    return word == "contains" or value is not True
 
 
 def check(found: Any, root: Schema, place: str, depth: int = 0) -> None:

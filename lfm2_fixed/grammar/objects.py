@@ -153,6 +153,7 @@ class Writer:
 
     def _members(self, keys: Sequence[str], extras: Sequence[str], closing: str) -> str | None:
         obj, rules = self._obj, self._rules
+        self._here.work.members += len(keys)
         required = set(obj.required)
         entries: list[tuple[str, bool]] = []
         for key in keys:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from .charsets import CharSet, intersection
 from .graphs import Depths
@@ -120,6 +121,7 @@ _SCALARS: CharSet = (
 characters (U+D000 to U+D7FF; surrogates would follow): see :func:`char_class`."""
 
 
+@lru_cache(maxsize=4096)  # an automaton has few labels and many edges
 def char_class(label: CharSet) -> str | None:
     """The expression for one character of ``label``; None if it holds surrogates only, which no text does.
 

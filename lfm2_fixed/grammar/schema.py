@@ -13,11 +13,19 @@ Schema = Union[bool, Mapping[str, Any]]
 MAX_DEPTH = 100
 """Schemas within schemas; deeper ones are not read, so that none overflows the stack."""
 
+ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated", "$comment", "readOnly"])
+"""Keywords that limit nothing."""
+
 TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 
 
 class SchemaError(ValueError):
     """A tool's ``parameters`` that are no JSON Schema of an object.  The message says where and why."""
+
+
+def says_nothing(schema: Schema) -> bool:
+    """Whether it is certain that every value satisfies ``schema``."""
+    return schema is True or (isinstance(schema, Mapping) and schema.keys() <= ANNOTATIONS)
 
 
 # --- types ----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from . import dfa as automata
@@ -247,8 +248,8 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
         redundant: list[str] = []
         for label, target in dfa.edges[state]:
             onward, escaped = rule(target, ""), ""
-            raw = without(label, never_raw)
-            for c in (chr(low) for low, high in intersection(raw, special) for low in range(low, high + 1)):
+            raw, begin_guards = _raw(label, never_raw, special)
+            for c in begin_guards:
                 text = begun + c
                 if text.endswith(rules.guards):
                     raw = without(raw, chars(c))
@@ -266,11 +267,24 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
     return start
 
 
+@lru_cache(maxsize=4096)
+def _raw(label: CharSet, never: CharSet, special: CharSet) -> tuple[CharSet, str]:
+    """The characters of ``label`` that are written as they are, and those of them that are ``special``."""
+    raw = without(label, never)
+    return raw, "".join(chr(code) for low, high in intersection(raw, special) for code in range(low, high + 1))
+
+
+@lru_cache(maxsize=4096)
+def _common(label: CharSet) -> str | None:
+    common = intersection(label, _COMMON)
+    return char_class(common) if common else None
+
+
 def _redundant(dfa: Dfa, state: int, target: int, label: CharSet) -> str | None:
     """The characters after which a string may go on from ``state`` again instead of from ``target``, and nothing is
     added by that: see :class:`~.notation.Rule`."""
-    common = intersection(label, _COMMON)
-    return char_class(common) if common and dfa.includes(target, state) else None
+    common = _common(label)
+    return common if common and dfa.includes(target, state) else None
 
 
 def _begun(text: str, guards: Iterable[str]) -> str:
@@ -311,9 +325,14 @@ def _escapes(rules: Rules, label: CharSet, guarded: str) -> list[str]:
     """The escapes for characters of ``label``; those of ``guarded`` have no raw form."""
     if label == ALL:
         return [rules.one_of(_any_escape())]
+    short = _short_escapes(label)
+    return ([short] if short else []) + [literal(f"\\u{ord(c):04x}") for c in guarded]
+
+
+@lru_cache(maxsize=4096)
+def _short_escapes(label: CharSet) -> str:
     letters = "".join(letter for letter, value in _SHORT_ESCAPES.items() if contains(label, ord(value)))
-    found = [f'"\\\\" {char_class(chars(letters))}'] if letters else []
-    return found + [literal(f"\\u{ord(c):04x}") for c in guarded]
+    return f'"\\\\" {char_class(chars(letters))}' if letters else ""
 
 
 def _any_escape() -> str:

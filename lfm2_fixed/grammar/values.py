@@ -55,6 +55,8 @@ class Values:
         # What references mean depends on the root: values of different tools are the same only without any.
         self._context = rules.ident(text) if '"$ref"' in text else -1
         self._depth = 0
+        self._named: dict[tuple[int, ...], tuple[str, Sequence[Schema]]] = {}
+        """Rules by the identity of the schemas, which are kept, so that no other object gets it."""
         check(root, root, "parameters")
 
     def value(self, schemas: Sequence[Schema], here: Here) -> str | None:
@@ -63,7 +65,12 @@ class Values:
         if not schemas:
             return self.anything()
         rules = here.rules
-        name, new = rules.reserve(("value", self._context, json.dumps(schemas)))
+        ids = tuple(map(id, schemas))
+        if ids in self._named:
+            name, new = self._named[ids][0], False
+        else:
+            name, new = rules.reserve(("value", self._context, json.dumps(schemas)))
+            self._named[ids] = name, schemas
         if new:
             here.work.charge(_STEPS_OF_A_VALUE)
             here.work.values += 1
@@ -72,7 +79,7 @@ class Values:
                 if self._depth > MAX_DEPTH:
                     here.relax("nesting")
                     alternatives = [self.anything()]
-                elif here.work.values > VALUES and (loose := self._only_types(schemas)) != schemas:
+                elif here.work.written > VALUES and (loose := self._only_types(schemas)) != schemas:
                     self._here.relax(f"more than the types of what follows the first {VALUES} values")
                     alternatives = [str(self.value(loose, here))]
                 else:

@@ -23,6 +23,9 @@ REQUEST_STEPS = 80_000
 VALUES = 2500
 """Values that are written for one request, whatever they say: each takes about 80 µs.  The largest collections of tools
 of real servers have some 1,000; what comes behind these has its type alone."""
+_MEMBERS = 5
+"""So many members whose values have been written before take the time of a value: objects of hundreds of members, each
+an object of the same members, have more members than values."""
 _OWN_STEPS = 200_000
 """What an automaton of our own may take; the largest, of IPv6 addresses, takes 65,000."""
 _REMEMBERED = 2048
@@ -49,7 +52,14 @@ class Work:
         self.taken = 0
         self.values = 0
         """Values that were written."""
+        self.members = 0
+        """Members of objects that were begun: counted before the values in them, which may be objects, too."""
         self._charged: set[Hashable] = set()
+
+    @property
+    def written(self) -> int:
+        """All that was written, in values: see ``VALUES``."""
+        return self.values + self.members // _MEMBERS
 
     def spend(self, steps: int) -> None:
         """Take ``steps``.

@@ -88,6 +88,10 @@ class Modes:
                         kind="upstream_error",
                     ) from None
                 asked.trial, asked.refusal = None, refusal
+            except UpstreamError as error:
+                if asked.trial.over:  # too late to ask again, but not to remember
+                    self._constraints.refused(asked.constraint, kind, Refused(error.message, DOUBTFUL))
+                raise
         await answer(asked)
 
     @asynccontextmanager

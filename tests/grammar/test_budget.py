@@ -108,6 +108,16 @@ def test_many_values_keep_their_types() -> None:
     assert not half[2]
 
 
+def test_objects_of_the_same_members_within_each_other() -> None:
+    """Configurations are written so: a hundred members, each an object that may have all of them again."""
+
+    again = {f"m{n}": {"title": str(n), "type": "object", "$ref": "#"} for n in range(300)}
+    budget = Work(REQUEST_STEPS)
+    values = Values(Rules(), budget, {"type": "object", "properties": again}, lambda place, word: None)
+    assert values.arguments() is not None
+    assert 10_000 < budget.members < 15_000, "a hundred levels of 300 would be 30,000"
+
+
 def test_members_of_many_parts_are_linear() -> None:
     """``allOf`` with as many parts as there are members: none is looked for in all of them."""
 

@@ -138,8 +138,8 @@ def test_string_limits() -> None:
 def test_numbers() -> None:
     one(
         {"type": "integer"},
-        ["0", "-1", "1234567890123456789", "18446744073709551615"],
-        ["1.0", "01", "1e3", "-0", "+1", "1" * 21, '"1"', "True"],
+        ["0", "-1", "1234567890123456789", "18446744073709551615", str(-(2**127)), "9" * 40],
+        ["1.0", "01", "1e3", "-0", "+1", "1" * 41, '"1"', "True"],
     )
     one(
         {"type": "number"},
@@ -318,7 +318,7 @@ def test_alternatives_of_arguments() -> None:
         ({"type": "array", "uniqueItems": True}, "uniqueItems"),
         ({"type": "array", "contains": {"type": "integer"}}, "contains"),
         ({"not": {"type": "string"}}, "not"),
-        ({"type": "object", "properties": {}, "if": {}, "then": {}}, "if"),
+        ({"type": "object", "properties": {}, "if": {"required": ["a"]}, "then": {}}, "if"),
         ({"oneOf": [{"type": "number"}, {"type": "integer"}]}, "oneOf"),
         ({"$ref": "https://example.org/schema"}, "$ref"),
     ],

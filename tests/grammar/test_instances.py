@@ -35,7 +35,7 @@ SCHEMAS: list[Any] = [
     {"exclusiveMinimum": 1, "exclusiveMaximum": 3.5},
     {"multipleOf": 1.5},
     {"allOf": [{"type": ["integer", "array"]}, {"minimum": 1}]},
-    {"anyOf": [{"type": "string"}, {"required": ["a"]}, {"minimum": 2}], "type": ["string", "object", "number"]},
+    {"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}, {"type": "number", "minimum": 2}]},
     {"oneOf": [{"type": "number"}, {"type": "integer"}, {"type": "string"}]},
     {"not": {"type": "object"}},
     {"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"not": {"const": 1}}},

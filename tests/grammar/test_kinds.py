@@ -26,6 +26,17 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a": 1, "": True}'],
         ['{"": 1}', '{"a": True}'],
     ),
+    "never, in a union": ({"anyOf": [{"not": {}}, {"type": "integer"}]}, ["1"], ['"a"', "None", "[]"]),
+    "never, of no name": (
+        {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"not": {"description": "gone"}}}},
+        ["{}", '{"a": 1}'],
+        ['{"b": 1}', '{"a": 1, "b": None}'],
+    ),
+    "any value, of Go": ({"additionalProperties": True}, ['"a"', "1", '{"a": 1}', "[None]"], ["a"]),
+    "any value beside a limit": ({"additionalProperties": True, "minProperties": 1}, ['{"a": 1}'], ["{}", "1"]),
+    "not nothing": ({"type": "integer", "not": False}, ["1"], ['"a"']),
+    "a condition that always holds": ({"if": {}, "then": {"type": "integer"}, "else": False}, ["1"], ['"a"']),
+    "a condition that never holds": ({"if": False, "then": False, "else": {"type": "integer"}}, ["1"], ['"a"']),
     "no free object": ({"type": "object", "properties": {}, "additionalProperties": False}, ["{}"], ['{"a": 1}']),
     "quotes in free objects": ({"type": "object"}, ["{'a': 1, \"b\": {'c': 'd'}}"], ["{a: 1}"]),
     "a union with a part of the conjunction": (
@@ -92,6 +103,11 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         },
         ['{"ab": 3}', '{"ab": 3, "ac": 4}'],
         ["{}", '{"ac": 4}', '{"ab": "s"}', '{"ab": 3, "b": 4}'],
+    ),
+    "a required member that is not declared": (
+        {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
+        ['{"a": 1}', '{"a": 1, "b": 2}'],
+        ["{}", '{"a": "s"}', '{"b": 1}'],
     ),
     "more patterns of names than are combined": (
         {

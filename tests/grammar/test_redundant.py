@@ -14,7 +14,7 @@ from lfm2_fixed.grammar import dfa as automata  # noqa: E402
 from lfm2_fixed.grammar import patterns  # noqa: E402
 from lfm2_fixed.grammar.notation import EBNF  # noqa: E402
 from lfm2_fixed.grammar.rules import Rules  # noqa: E402
-from lfm2_fixed.grammar.strings import quoted, string  # noqa: E402
+from lfm2_fixed.grammar.strings import quoted, string, unquoted  # noqa: E402
 from lfm2_fixed.grammar.work import Work  # noqa: E402
 
 # Several characters each, with what is excluded at their beginning, in them and at their end.
@@ -129,3 +129,10 @@ def test_what_goes_on_with_itself_is_cheap_enough_for_both_quotes() -> None:
 
     assert [quotes(low, None) for low in (0, 1, 3, 8)] == [2, 2, 2, 2]
     assert quotes(60, None) == quotes(0, 6) == 1
+
+
+def test_names_without_quotes_go_on_with_themselves() -> None:
+    rules = Rules()
+    name = unquoted(rules, patterns.match("[a-z][a-z0-9]*"), "=")
+    [more] = rules._rules[name].redundant
+    assert more.endswith(f" {name}")

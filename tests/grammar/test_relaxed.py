@@ -18,12 +18,14 @@ from lfm2_fixed.grammar.work import REQUEST_STEPS, Work
 BOTH = [EBNF, GBNF]
 
 
-def reported(schema: Any, notation: Notation) -> list[tuple[str, str]]:
+def reported(schema: Any, notation: Notation, left: int = REQUEST_STEPS) -> list[tuple[str, str]]:
     """The places and keywords, for an argument ``x``."""
     work.forget()
     found: list[tuple[str, str]] = []
     tool = {"type": "object", "properties": {"x": schema}}
-    values = Values(Rules((), notation), Work(REQUEST_STEPS), tool, lambda place, word: found.append((place, word)))
+    budget = Work(REQUEST_STEPS)
+    values = Values(Rules((), notation), budget, tool, lambda place, word: found.append((place, word)))
+    budget.left = left
     assert values.arguments()
     return found
 
@@ -46,6 +48,7 @@ def reported(schema: Any, notation: Notation) -> list[tuple[str, str]]:
         ({"type": "object", "patternProperties": {"(?=x)": True}}, "x", "patternProperties"),
         ({"type": "object", "propertyNames": {"not": {"const": "a"}}}, "x", "propertyNames"),
         ({"type": "object", "minProperties": 50, "maxProperties": 100}, "x", "minProperties/maxProperties"),
+        ({"type": "object", "minProperties": 50, "maxProperties": 1000}, "x", "minProperties/maxProperties"),
         ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "x", "oneOf (more than one branch may hold)"),
     ],
     ids=str,
@@ -75,6 +78,7 @@ def test_a_count_that_only_llama_cpp_cannot_have() -> None:
         {"type": "string", "minLength": 64},
         {"type": "object", "minProperties": 5},
         {"type": "object", "maxProperties": 12},
+        {"type": "object", "maxProperties": 1000},
         {"oneOf": [{"type": "integer"}, {"type": "string"}]},
         {"enum": ["a"], "not": {"enum": ["b"]}},
         {"type": "array", "unevaluatedItems": True},
@@ -99,3 +103,15 @@ def test_constants_of_a_union_are_one_list() -> None:
     ]
     assert joined_constants(branches) == [{"enum": [1, 2, "b", "a"]}, branches[1], True, *branches[6:]]
     assert joined_constants([True]) == [True]
+
+
+@pytest.mark.parametrize("word", ["title", "description", "default", "examples", "deprecated", "$comment", "readOnly"])
+def test_what_only_tells_of_a_constant_does_not_matter(word: str) -> None:
+    assert joined_constants([{"const": 1, word: "told"}, {"const": 2}]) == [{"enum": [1, 2]}]
+
+
+def test_limits_of_numbers_may_be_overdrawn() -> None:
+    """They are cheap, and written when automata have taken all that a request may take; but not for ever."""
+    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-10_000) == []
+    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-1_000_000) == [("x", "minimum/maximum")]
+    assert reported({"type": "integer"}, EBNF, left=-1_000_000) == []

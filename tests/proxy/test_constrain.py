@@ -200,6 +200,15 @@ def test_comments_and_the_role_are_no_answer(start: Callable[..., Pair], before:
     ]
 
 
+def test_an_engine_that_fails_on_its_way_is_not_asked_that_for_ever(start: Callable[..., Pair]) -> None:
+    """What was said cannot be taken back; but with the same tools it would fail each time."""
+    pair = start(kind="vllm-rs")
+    fails = sse(chunk(ROLE), chunk("\n"), ERROR, done=False)
+    for _ in range(3):
+        assert pair.stream(fails, tool_choice="required")[-1]["error"]["message"] == "no such grammar"
+    assert with_grammar(pair) == [True, True, False]
+
+
 # --- vLLM's Rust front end: its engine answers nothing to a grammar that it does not take
 
 EMPTY: dict[str, Any] = {"turns": [[]], "choice": {"stop_reason": None}}
