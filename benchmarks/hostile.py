@@ -1,6 +1,6 @@
 """What schemas that are made to be expensive cost: CPU and memory to build their grammar, and what others wait for.
 
-    python -m benchmarks.hostile [--server]
+    python -m benchmarks.hostile [--server] [--only SCHEMA …]
 
 Each schema is one request with one tool, built in a process that has built another one before (so that imports
 and the package's own automata are there), nothing of it remembered.  ``--server`` sends them to a real vLLM (the
@@ -143,10 +143,12 @@ def waits(server: Any, schema: dict[str, Any] | None) -> tuple[Spread, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", action="store_true", help="also ask a real vLLM")
+    parser.add_argument("--only", nargs="+", choices=SCHEMAS, metavar="SCHEMA", help="some of them")
     options = parser.parse_args()
+    chosen = {name: schema for name, schema in SCHEMAS.items() if not options.only or name in options.only}
     logging.getLogger("lfm2_fixed.grammar").disabled = True  # a line for each keyword that takes too much
     build(SCHEMAS["a pattern of products"])
-    for name, schema in SCHEMAS.items():
+    for name, schema in chosen.items():
         seconds, megabytes, size = costs(schema)
         print(f"{name:28} {seconds * 1e3:6.0f} ms {megabytes:6.1f} MB {size:9,} characters", flush=True)
     if not options.server:
@@ -157,15 +159,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         template = Path(folder) / "template.jinja"
         template.write_text(TEMPLATE, encoding="utf-8")
-        ask(Server(flags=["--chat-template", str(template)]))
+        ask(Server(flags=["--chat-template", str(template)]), chosen)
 
 
-def ask(server: Any) -> None:
-    """Send everything to the server."""
+def ask(server: Any, schemas: dict[str, dict[str, Any]]) -> None:
+    """Send all of ``schemas`` to the server."""
     with server:
         waits(server, _members(1, lambda n: {"type": "string"}))  # the first request of a server is slow
         print("/health, idle:", waits(server, None)[0])
-        for name, schema in SCHEMAS.items():
+        for name, schema in schemas.items():
             spread, status = waits(server, schema)
             print(f"{name:28} HTTP {status}: {spread}", flush=True)
 

@@ -54,7 +54,8 @@ def serving_layer(version: str) -> Stage:
 def stages(quick: bool) -> list[Stage]:
     """The stages, in the order in which they begin if they can."""
     pytest = ["-m", "pytest", "-q"]
-    both_cores = ["-n", "2", "--dist", "worksteal"]
+    # Quickly, nothing else runs: a third worker does what two cores could while tests wait for servers and processes.
+    workers = ["-n", "3" if quick else "2", "--dist", "worksteal"]
     preparation = [
         Stage("test tools", [["scripts/test-venv"]], cores=0),
         Stage("CPU build of vLLM", [["scripts/serve-venv", str(SERVE_VENV)]], cores=0),
@@ -78,9 +79,9 @@ def stages(quick: bool) -> list[Stage]:
     )
     engine_free = Stage(
         "tests without an engine",
-        [[TEST_PYTHON, *pytest, *both_cores, "tests", "--ignore=tests/grammar", "--ignore=tests/llama"]],
+        [[TEST_PYTHON, *pytest, *workers, "tests", "--ignore=tests/grammar", "--ignore=tests/llama"]],
         needs=("test tools",),
-        # Two workers count as one: it is the longest, and fills what the servers' starts and the venvs leave of both.
+        # They count as one: it is the longest, and fills what the servers' starts and the venvs leave of both.
         pytest=True,
         environment={"HYPOTHESIS_PROFILE": "quick"} if quick else {},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -156,6 +157,22 @@ def test_the_renderer_is_wrapped_once(renderer: Any) -> None:
     patches.prepare_beside()
     assert online.OnlineRenderer.preprocess_chat is wrapped
     assert inspect.iscoroutinefunction(wrapped)
+
+
+def test_the_thread_gives_way_often() -> None:
+    usual = sys.getswitchinterval()
+    seen: list[float] = []
+
+    def work() -> None:
+        seen.append(sys.getswitchinterval())
+        raise KeyError
+
+    async def prepare() -> None:
+        assert beside.postpone(work)
+
+    with pytest.raises(KeyError):
+        asyncio.run(beside.prepared(prepare()))
+    assert seen[0] < usual == sys.getswitchinterval()
 
 
 def test_digests_are_bounded() -> None:

@@ -184,9 +184,9 @@ def test_a_thought_comes_as_it_is_written() -> None:
 
 def test_the_cases() -> None:
     """A sample of the contract's cases, behind a thought, without one, and straight from one."""
-    from tests.plugin.test_cases import CASES, complete, expected, tools_of
+    from tests.plugin.test_cases import SERVED, complete, expected, tools_of
 
-    for case in [case for case in CASES if case["format"] == "lfm2"][::9]:
+    for case in [case for case in SERVED if case["format"] == "lfm2"][::9]:
         asked = served.adjusted(served.chat(tools_of(case)), reasoning=OURS)
         heads = ["<think>hm</think>", ""] + (["<think>hm"] if case["input"].startswith(S) else [])
         for head in heads:

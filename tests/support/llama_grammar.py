@@ -37,6 +37,11 @@ class _Candidates(ctypes.Structure):
     ]
 
 
+def candidates(tokens: list[int]) -> bytes:
+    """The memory of an array of them, with these tokens, all alike."""
+    return bytes((_Candidate * len(tokens))(*(_Candidate(token, 0.0, 0.0) for token in tokens)))
+
+
 class Library:
     """One build of llama.cpp with the vocabulary of the model of noise."""
 
@@ -58,6 +63,8 @@ class Library:
         self._vocabulary = ctypes.c_void_p(self._c.llama_model_get_vocab(ctypes.c_void_p(model)))
         self.pieces = [self._piece(token) for token in range(self._c.llama_vocab_n_tokens(self._vocabulary))]
         """The bytes of each token; those that end an answer have none."""
+        self.every = candidates(list(range(len(self.pieces))))
+        """All tokens as candidates."""
         self.stop = next(t for t in range(len(self.pieces)) if self._c.llama_vocab_is_eog(self._vocabulary, t))
         self.ids = {piece: token for token, piece in enumerate(self.pieces) if piece}
         special = sorted((p for p in self.ids if len(p) > 1), key=len, reverse=True)
@@ -99,11 +106,13 @@ class Grammar:
 
     def allowed(self, tokens: list[int] | None = None) -> list[int]:
         """Which of ``tokens`` (all) may come next."""
-        tokens = list(range(len(self._library.pieces))) if tokens is None else tokens
-        data = (_Candidate * len(tokens))(*(_Candidate(token, 0.0, 0.0) for token in tokens))
-        candidates = _Candidates(data, len(tokens), -1, False)
-        self._c.llama_sampler_apply(self._sampler, ctypes.byref(candidates))
-        return [one.id for one in data if one.logit > -math.inf]
+        # Read and copied as bytes: a ctypes object for each field takes ten times what the library itself takes.
+        table = bytearray(self._library.every if tokens is None else candidates(tokens))
+        count = len(table) // ctypes.sizeof(_Candidate)
+        data = (_Candidate * count).from_buffer(table)
+        self._c.llama_sampler_apply(self._sampler, ctypes.byref(_Candidates(data, count, -1, False)))
+        ids, logits = (memoryview(table).cast(kind)[at::3].tolist() for at, kind in enumerate("if"))
+        return [token for token, logit in zip(ids, logits) if logit > -math.inf]
 
     def take(self, token: int) -> bool:
         """Go on with a token; whether that is allowed.  (The library itself would end the process.)"""
