@@ -154,7 +154,10 @@ def write(text: Text, here: Here) -> list[str]:
             dfa, counter = limited(work, base, low, None), high
         else:
             dfa = limited(work, base, low, high)
+        if dfa is not base and not work.admits(rules.ident(dfa), len(dfa.edges)):
+            raise TooLarge("too many states to write")
     except TooLarge:
+        dfa, counter = base, None
         here.relax("minLength/maxLength")
     if dfa.empty:
         return []

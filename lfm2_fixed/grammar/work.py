@@ -26,6 +26,9 @@ of real servers have some 1,000; what comes behind these has its type alone."""
 _MEMBERS = 5
 """So many members whose values have been written before take the time of a value: objects of hundreds of members, each
 an object of the same members, have more members than values."""
+STATES = 2000
+"""States, of strings whose length is counted by them, that are written for one request; equal strings once.  Each is
+some four rules, 40 µs each.  Behind these, lengths are left out."""
 _OWN_STEPS = 200_000
 """What an automaton of our own may take; the largest, of IPv6 addresses, takes 65,000."""
 _REMEMBERED = 2048
@@ -55,11 +58,20 @@ class Work:
         self.members = 0
         """Members of objects that were begun: counted before the values in them, which may be objects, too."""
         self._charged: set[Hashable] = set()
+        self._states: dict[Hashable, int] = {}
 
     @property
     def written(self) -> int:
         """All that was written, in values: see ``VALUES``."""
         return self.values + self.members // _MEMBERS
+
+    def admits(self, automaton: Hashable, states: int) -> bool:
+        """Whether an automaton of so many states may be written, which counts the first time."""
+        if automaton not in self._states:
+            if sum(self._states.values()) + states > STATES:
+                return False
+            self._states[automaton] = states
+        return True
 
     def spend(self, steps: int) -> None:
         """Take ``steps``.
