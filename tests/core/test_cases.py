@@ -32,7 +32,7 @@ def test_the_file_is_whole() -> None:
 
 @BY_ID
 def test_case(case: dict[str, Any]) -> None:
-    """All that is asked of a case; one item, since what pytest takes for four is a third of what the machine takes."""
+    """All that is asked of a case; one item, since what pytest takes for four is a fifth of the whole."""
     same_whole_and_streamed(case)
     same_in_call_mode(case)
     if can_be_followed(case):
