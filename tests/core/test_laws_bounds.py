@@ -7,11 +7,9 @@ chance, with the same bounds.  ``python -m benchmarks.worst`` searches for worse
 from __future__ import annotations
 
 import gc
-import logging
 import re
 import sys
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,13 +34,7 @@ STEP_BOUND = 300
 look-ahead from its first quote goes to the end, and then each later quote is judged by itself."""
 
 
-@pytest.fixture(autouse=True)
-def _no_log() -> Iterator[None]:
-    logger = logging.getLogger("lfm2_fixed")
-    logger.disabled = True
-    yield
-    logger.disabled = False
-
+pytestmark = pytest.mark.usefixtures("no_log")
 
 KNOWN_WORK = [(ARGUMENT, "x"), (VALUE, "1"), (VALUE, " "), (S + "[", "a"), (VALUE + '"', "\\n")]
 

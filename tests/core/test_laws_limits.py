@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,14 +10,7 @@ from lfm2_fixed import parse
 from tests.support.harness import every, read_object, stream, whole
 from tests.support.words import E, S
 
-
-@pytest.fixture(autouse=True)
-def _no_log() -> Iterator[None]:
-    logger = logging.getLogger("lfm2_fixed")
-    logger.disabled = True
-    yield
-    logger.disabled = False
-
+pytestmark = pytest.mark.usefixtures("no_log")
 
 DEEP, DIGITS = 200, 4000
 
