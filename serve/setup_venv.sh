@@ -8,6 +8,7 @@
 # Running it again is cheap: a complete venv is recognised, an interrupted one is continued, a broken one rebuilt.
 set -u
 unset PYTHONDONTWRITEBYTECODE  # vLLM is imported by three processes at each start
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/usage.sh"
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="$(cd "$HERE/.." && pwd)"
 V="${1:-${LFM2_FIXED_SERVE_VENV:-$ROOT/.venv-serve}}"
@@ -75,6 +76,7 @@ create() {
 [ "$(uname -s)" = Linux ] || die "the CPU build of vLLM is for Linux, and this is $(uname -s): use a container or a virtual machine"
 find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
+say "vLLM's CPU build goes into $V, once: 2 GB or 5.7 GB (the next lines say which), some minutes. Ctrl-C does no harm: the next run goes on."
 mkdir -p "$V" || die "cannot create $V"
 [ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create

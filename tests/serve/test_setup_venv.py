@@ -59,6 +59,7 @@ def installed(tmp_path: Path) -> int:
 def test_a_complete_venv_is_recognised(tmp_path: Path, environment: dict[str, str]) -> None:
     first = setup(tmp_path, environment)
     assert first.returncode == 0, first.stderr
+    assert first.stderr.startswith(f"[venv] vLLM's CPU build goes into {tmp_path / 'venv'}, once: 2 GB or 5.7 GB")
     assert installed(tmp_path) == 3 and "is ready" in first.stderr and "still at it" not in first.stderr
     second = setup(tmp_path, environment, PYTHON="/no/python")
     assert (second.returncode, second.stderr) == (0, f"[venv] {tmp_path / 'venv'} is ready\n")
