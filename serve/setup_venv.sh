@@ -63,7 +63,7 @@ CPU_MB=3000 CUDA_MB=7000
 enough_disk() { # by the build of PyTorch that pip would take here
   local plan build needed=$CUDA_MB free
   plan="$("$V/bin/python" -m pip --disable-pip-version-check install --quiet --dry-run --no-deps --report - "$TORCH" 2>/dev/null)"
-  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; *) build="PyPI's build" ;; esac
+  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; ?*) build="PyPI's build" ;; *) build="no build" ;; esac
   free="$(df -Pm "$V" | awk 'NR == 2 {print $4}')"
   [ "${free:-$needed}" -ge "$needed" ] || die "$V needs $needed MB of disk while it is built (pip finds $build of PyTorch here), and $free MB are free"
   say "PyTorch: $build; $needed MB of disk are needed, $free MB are free"

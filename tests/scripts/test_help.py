@@ -48,3 +48,23 @@ def test_help(command: list[str], tmp_path: Path) -> None:
     assert "usage: " in said and "usage: usage:" not in said and "Traceback" not in said, said
     assert "error" not in done.stderr.lower(), said
     assert list(tmp_path.iterdir()) == [], "nothing is made"
+
+
+WRONG = {
+    "benchmarks --vllm-path nothing": "there is no nothing/vllm",
+    "benchmarks --sglang-path nothing": "there is no nothing/sglang",
+    "benchmarks.quality --vllm-path nothing": "there is no nothing/vllm",
+    "benchmarks.quality.report nothing": "there is no file nothing",
+    "benchmarks.compare nothing": "there is no nothing/lfm2_fixed",
+    "benchmarks.constrained http://127.0.0.1:1": "http://127.0.0.1:1: ",  # nobody may listen there
+    "benchmarks.replay much": "invalid float value: 'much'",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_not_there_is_a_sentence(words: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", *words.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (1, 2) and done.stdout == "", done
+    assert WRONG[words] in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr, done

@@ -96,6 +96,15 @@ def test_what_pip_says_is_shown(tmp_path: Path, environment: dict[str, str]) -> 
         assert "[venv]   ERROR: no such torch" in result.stderr and "failed (full log: " in result.stderr
 
 
+def test_a_missing_network_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
+    """pip says that the package has no such version."""
+    says = "ERROR: Could not find a version that satisfies the requirement torch==1 (from versions: none)"
+    result = setup(tmp_path, environment, PLAN="", PIP_SAYS=says)
+    assert result.returncode == 1 and "[venv] PyTorch: no build; 7000 MB" in result.stderr
+    assert "is there a network" in result.stderr.splitlines()[-2]
+    assert "is there a network" not in setup(tmp_path, environment, PIP_SAYS="ERROR: other").stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_leaves_nothing_running(tmp_path: Path, environment: dict[str, str], number: signal.Signals) -> None:
     starter = f"""
