@@ -51,9 +51,12 @@ no_model() {
 }
 
 tiny() { # script of serve/, its arguments…
-  local script="$1" kind=serve venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
+  local script="$1" argument kind=serve venv="${LFM2_FIXED_SERVE_VENV:-$HERE/.venv-serve}"
   shift
   [ "$script" = demo.py ] && kind=demo
+  for argument in "$@"; do
+    case "$argument" in --) break ;; -h | --help) usage; exit 0 ;; esac
+  done
   # What is wrong is said before anything is installed. (Without a Python, setup_venv.sh says what is missing.)
   if command -v python3 >/dev/null; then python3 "$HERE/serve/serve_options.py" "$kind" "$@" || exit 2; fi
   [ "$kind" = demo ] || no_model

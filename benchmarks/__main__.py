@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from . import arguments as given
 from . import report
 from .texts import CUTTINGS, SHAPES
 from .worker import Cell, Job
@@ -36,7 +37,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--vllm-path",
         action="append",
-        type=Path,
+        type=given.vllm,
         default=[],
         metavar="DIR",
         help="a directory with the Python sources of one vLLM version (repeatable; as unpacked from a wheel, or "
@@ -49,7 +50,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         help="the interpreter to measure with, which needs vLLM's dependencies (default: this one)",
     )
     parser.add_argument(
-        "--sglang-path", type=Path, metavar="DIR", help="the same for sglang or llm-router-utils, if not installed"
+        "--sglang-path",
+        type=given.sglang,
+        metavar="DIR",
+        help="the same for sglang or llm-router-utils, if not installed",
     )
     parser.add_argument("--quick", action="store_true", help="under a minute: small texts, fewer repetitions")
     parser.add_argument("--shape", action="append", choices=list(SHAPES), help="only these texts (repeatable)")

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .arguments import holding
 from .texts import CUTTINGS, END, SHAPES, START, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,8 +98,8 @@ def ask(process: subprocess.Popen[str], question: Sequence[str]) -> list[float]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure in turns, and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__.split("\n")[0])
-    parser.add_argument("old", type=Path, help="a source tree: the directory that holds lfm2_fixed/")
-    parser.add_argument("new", type=Path, nargs="?", default=ROOT, help="another (default: this one)")
+    parser.add_argument("old", type=holding("lfm2_fixed"), help="a source tree: the directory that holds lfm2_fixed/")
+    parser.add_argument("new", type=holding("lfm2_fixed"), nargs="?", default=ROOT, help="another (default: this one)")
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--shape", action="append", choices=list(SHAPES))
     options = parser.parse_args(argv)

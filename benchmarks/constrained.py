@@ -183,7 +183,11 @@ def main() -> None:
     for kind, count in (("required", 100), ("named", 50), ("single", 30)):
         parser.add_argument(f"--{kind}", type=int, default=count)
     options = parser.parse_args()
-    for what, count in run(**{**vars(options), **vars(options).pop("fields")}).items():
+    try:
+        found = run(**{**vars(options), **vars(options).pop("fields")})
+    except httpx.HTTPError as error:
+        parser.exit(1, f"{options.url}: {error}\n")
+    for what, count in found.items():
         print(f"{what:40} {count}")
 
 

@@ -7,9 +7,9 @@ CPU seconds of this process, and as a multiple of reading the same capture once.
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
-import sys
 import time
 from typing import Any
 
@@ -44,7 +44,9 @@ def capture(kind: str, size: int) -> bytes:
 
 
 def main() -> None:
-    size = int(float(sys.argv[1] if len(sys.argv) > 1 else 10) * 1_000_000)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("megabytes", type=float, nargs="?", default=10)
+    size = int(parser.parse_args().megabytes * 1_000_000)
     for kind in ("tokens", "no two events alike", "events of 64 KB", "one event"):
         data = capture(kind, size)
         begin = time.process_time()

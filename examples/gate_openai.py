@@ -10,9 +10,13 @@ import sys
 from typing import Any
 
 from gate_tools import TOOLS, get_weather
-from openai import OpenAI
 
 from lfm2_fixed.gate import CallsRefused, Gate
+
+try:
+    from openai import OpenAI, OpenAIError
+except ImportError:
+    sys.exit(__doc__)  # which says what is needed
 
 
 def answer(client: OpenAI, model: str, question: str, *, turns: int = 8) -> str:
@@ -46,5 +50,8 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     url, model_name, asked = sys.argv[1:]
-    answer(OpenAI(base_url=url, api_key="none"), model_name, asked)
+    try:
+        answer(OpenAI(base_url=url, api_key="none"), model_name, asked)
+    except (OpenAIError, RuntimeError) as error:
+        sys.exit(f"{url}: {error}")
     print()

@@ -1,6 +1,6 @@
 """The same agent with the asynchronous openai client.
 
-usage: gate_openai_async.py BASE_URL MODEL QUESTION
+usage: gate_openai_async.py BASE_URL MODEL QUESTION        (BASE_URL: http://localhost:8000/v1)
 needs the package openai, and lfm2-fixed with its extra [tools]
 """
 
@@ -11,9 +11,13 @@ import sys
 from typing import Any
 
 from gate_tools import TOOLS, get_weather
-from openai import AsyncOpenAI
 
 from lfm2_fixed.gate import CallsRefused, Gate
+
+try:
+    from openai import AsyncOpenAI, OpenAIError
+except ImportError:
+    sys.exit(__doc__)  # which says what is needed
 
 
 async def answer(client: AsyncOpenAI, model: str, question: str, *, turns: int = 8) -> str:
@@ -47,5 +51,8 @@ if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     url, model_name, asked = sys.argv[1:]
-    asyncio.run(answer(AsyncOpenAI(base_url=url, api_key="none"), model_name, asked))
+    try:
+        asyncio.run(answer(AsyncOpenAI(base_url=url, api_key="none"), model_name, asked))
+    except (OpenAIError, RuntimeError) as error:
+        sys.exit(f"{url}: {error}")
     print()

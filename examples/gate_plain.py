@@ -47,5 +47,8 @@ def verified_calls(url: str, model: str, question: str, *, tries: int = 3) -> li
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    for verified in verified_calls(*sys.argv[1:]):
-        print(verified.name, json.dumps(verified.arguments))
+    try:
+        for verified in verified_calls(*sys.argv[1:]):
+            print(verified.name, json.dumps(verified.arguments))
+    except (OSError, RuntimeError) as error:
+        sys.exit(f"{sys.argv[1]}: {error}")

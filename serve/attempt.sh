@@ -36,5 +36,7 @@ attempt() { # "what it does" command…: quiet, with a line every 20 seconds
 run() { # the same; the log's end and no more after a failure
   attempt "$@" && return
   grep -v '^WARNING: Location' "$LOG" 2>/dev/null | tail -n 15 | sed "s/^/[$TAG]   /" >&2 || true
+  # pip's own words for it are that the package has no such version.
+  grep -q '(from versions: none)' "$LOG" 2>/dev/null && say "pip reached no index that has it: is there a network, and does pip's configuration name an index?"
   die "$1 failed (full log: $LOG)"
 }

@@ -196,6 +196,6 @@ def build(out: Path, architecture: str = "lfm2") -> None:
 
 
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 3 or sys.argv[2:] not in ([], ["lfm2"], ["llama"]):
+    if not 2 <= len(sys.argv) <= 3 or sys.argv[1].startswith("-") or sys.argv[2:] not in ([], ["lfm2"], ["llama"]):
         sys.exit(str(__doc__))
     build(Path(sys.argv[1]), *sys.argv[2:])

@@ -129,7 +129,7 @@ class Server:
 
     def __enter__(self) -> Server:
         if port_is_taken(self.port):
-            raise ServerError(f"Port {self.port} is taken by another program: stop it, or choose another port.")
+            raise ServerError(f"Port {self.port} is taken by another program: stop it, or choose another (--port N).")
         command = self._given_command or self._command()
         with self.log.open("wb") as log:
             self._process = self._start([*command, "--port", str(self.port)], log)

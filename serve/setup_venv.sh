@@ -8,6 +8,7 @@
 # Running it again is cheap: a complete venv is recognised, an interrupted one is continued, a broken one rebuilt.
 set -u
 unset PYTHONDONTWRITEBYTECODE  # vLLM is imported by three processes at each start
+. "$(dirname "${BASH_SOURCE[0]}")/../scripts/usage.sh"
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="$(cd "$HERE/.." && pwd)"
 V="${1:-${LFM2_FIXED_SERVE_VENV:-$ROOT/.venv-serve}}"
@@ -62,7 +63,7 @@ CPU_MB=3000 CUDA_MB=7000
 enough_disk() { # by the build of PyTorch that pip would take here
   local plan build needed=$CUDA_MB free
   plan="$("$V/bin/python" -m pip --disable-pip-version-check install --quiet --dry-run --no-deps --report - "$TORCH" 2>/dev/null)"
-  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; *) build="PyPI's build" ;; esac
+  case "$plan" in *+cpu*) build="the CPU build" needed=$CPU_MB ;; ?*) build="PyPI's build" ;; *) build="no build" ;; esac
   free="$(df -Pm "$V" | awk 'NR == 2 {print $4}')"
   [ "${free:-$needed}" -ge "$needed" ] || die "$V needs $needed MB of disk while it is built (pip finds $build of PyTorch here), and $free MB are free"
   say "PyTorch: $build; $needed MB of disk are needed, $free MB are free"
@@ -75,6 +76,7 @@ create() {
 [ "$(uname -s)" = Linux ] || die "the CPU build of vLLM is for Linux, and this is $(uname -s): use a container or a virtual machine"
 find_python
 "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || die "$PYTHON has no venv module with pip; on Debian or Ubuntu: apt install python3-venv"
+say "vLLM's CPU build goes into $V, once: 2 GB or 5.7 GB (the next lines say which), some minutes. Ctrl-C does no harm: the next run goes on."
 mkdir -p "$V" || die "cannot create $V"
 [ -e "$V/pyvenv.cfg" ] || [ -e "$V/setup.log" ] || [ -z "$(ls -A "$V")" ] || die "$V is there and is no venv: choose another place"
 "$V/bin/python" -m pip --version >/dev/null 2>&1 || create

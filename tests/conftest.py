@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -39,6 +42,16 @@ if settings is not None:
         **_COMMON,
     )
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_ports_are_taken() -> Iterator[None]:
+    """As where a server runs already (8000: vLLM's; 8100: the proxy's), which is where people try this."""
+    with ExitStack() as stack:
+        for port in (8000, 8100):
+            with suppress(OSError):  # by a server indeed, or by another worker
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        yield
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

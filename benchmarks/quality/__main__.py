@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import arguments as given
 from . import expressions, raw, slips
 from .example import Call, Example, Tally
 from .parsers import PARSERS
@@ -38,12 +39,14 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--vllm-path",
         action="append",
-        type=Path,
+        type=given.vllm,
         default=[],
         metavar="DIR",
         help="a directory with the Python sources of one vLLM version, whose parser takes part (repeatable)",
     )
-    parser.add_argument("--sglang-path", type=Path, metavar="DIR", help="the same for sglang or llm-router-utils")
+    parser.add_argument(
+        "--sglang-path", type=given.sglang, metavar="DIR", help="the same for sglang or llm-router-utils"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts there")
     parser.add_argument("--answer", choices=list(PARSERS), help=argparse.SUPPRESS)  # a process of ours
     return parser.parse_args(argv)

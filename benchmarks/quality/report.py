@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
+
+from ..arguments import file
 
 Row = dict[str, Any]
 _COUNTS = ("turns", "exact", "given_back", "wrong", "python", "siblings", "siblings_kept")
@@ -70,4 +71,6 @@ def tables(found: Sequence[Row]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(tables(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.report", description=__doc__)
+    parser.add_argument("file", type=file)
+    print("\n".join(tables(json.loads(parser.parse_args().file.read_text(encoding="utf-8")))))

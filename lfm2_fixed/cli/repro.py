@@ -80,6 +80,7 @@ def _readers(say: Callable[[str], None]) -> dict[str, Reader]:
     """The parsers to try, by name: those of the installed vLLM, or ours alone."""
     if not vllm_is_installed():
         say("vLLM is not installed in this Python: trying ours alone.")
+        say("(In a checkout, ./serve.sh --demo brings a vLLM to compare with.)")
         return {"ours": EngineFree()}
     say("Importing vLLM …")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import math
 import socket
@@ -17,7 +18,7 @@ from .upstream import keep_alive_options
 def serve(settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shutdown_timeout: float = 30.0) -> None:
     """Serve until SIGINT or SIGTERM; open streams then have ``shutdown_timeout`` seconds to end.
 
-    Raises ValueError for settings that cannot be; exits with status 1 where the port is taken.
+    Raises ValueError for settings that cannot be, and OSError, with a sentence, where the address is not to be had.
     """
     server, listener = new_server(settings, host=host, port=port, shutdown_timeout=shutdown_timeout)
     address, number = listener.getsockname()[:2]
@@ -28,7 +29,7 @@ def serve(settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shut
 def new_server(
     settings: Settings, *, host: str = "127.0.0.1", port: int = 8100, shutdown_timeout: float = 30.0
 ) -> tuple[uvicorn.Server, socket.socket]:
-    """The server, and the socket it is to listen on."""
+    """The server, and the socket it is to listen on.  Raises ValueError and OSError as ``serve`` does."""
     config = uvicorn.Config(
         create_app(settings),
         host=host,
@@ -44,9 +45,23 @@ def new_server(
         lifespan="on",
         timeout_graceful_shutdown=math.ceil(shutdown_timeout) or None,
     )
-    listener = config.bind_socket()
+    listener = _bound(host, port)
     set_listener_options(listener, settings)
     return uvicorn.Server(config), listener
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """As uvicorn binds one; but that would log a number in brackets and end the program."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise OSError(f"Port {port} of {host} is taken by another program: stop it, or choose another.") from None
+        raise OSError(f"{host}, port {port}, cannot be listened on: {error.strerror}") from None
+    return listener
 
 
 def set_listener_options(listener: socket.socket, settings: Settings) -> None:

@@ -66,7 +66,7 @@ def _table(payloads: Sequence[Payload], parsers: Mapping[str, Outcomes]) -> Tabl
     table.add_column("payload", no_wrap=True)
     for name, outcomes in parsers.items():
         ways = [_SHORT.get(way, way).ljust(3) for way in next(iter(outcomes.values()))]
-        table.add_column(f"{name.split()[0]}\n{' '.join(ways)}", no_wrap=True)
+        table.add_column(f"{name.split()[0].rstrip(':')}\n{' '.join(ways)}", no_wrap=True)
     for payload in payloads:
         cells = []
         for outcomes in parsers.values():

@@ -69,10 +69,30 @@ def test_the_page_names_every_code_reason_and_bound() -> None:
     assert "seven" in SECTIONS["Cut at every byte offset"] and len(CLIENTS) == 7
 
 
-@pytest.mark.parametrize("name", ["gate_openai", "gate_openai_async", "gate_plain"])
+def example(name: str, *arguments: str, path: str = str(ROOT)) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, str(ROOT / "examples" / f"{name}.py"), *arguments]
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(program, capture_output=True, text=True, timeout=60, env=environment)
+
+
+EXAMPLES = ["gate_openai", "gate_openai_async", "gate_plain"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_without_arguments_prints_its_usage(name: str) -> None:
-    program = [sys.executable, str(ROOT / "examples" / f"{name}.py")]
-    done = subprocess.run(
-        program, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )  # fmt: skip
+    done = example(name)
     assert done.returncode == 1 and f"usage: {name}.py" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", EXAMPLES[:2])
+def test_an_example_without_its_client_package_says_what_it_needs(name: str, tmp_path: Path) -> None:
+    (tmp_path / "openai.py").write_text("raise ModuleNotFoundError('No module named openai')")
+    done = example(name, "http://127.0.0.1:1/v1", "m", "Weather?", path=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert done.returncode == 1 and "needs the package openai" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_without_a_server_says_so_in_a_line(name: str) -> None:
+    done = example(name, "http://127.0.0.1:1/v1", "m", "Weather?")  # nobody may listen on port 1
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(r"http://127.0.0.1:1/v1: .*\n", done.stderr), done.stderr

@@ -76,13 +76,6 @@ def test_a_wrong_upstream_is_one_sentence(url: str) -> None:
     assert line.startswith("Error: The upstream") and line.endswith(".")
 
 
-def test_a_port_that_is_taken_is_one_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        result = CliRunner().invoke(proxy, ["--upstream", "http://127.0.0.1:9", "--port", port])
-    assert result.exit_code != 0 and "Traceback" not in result.output
-
-
 def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
@@ -104,3 +97,17 @@ def test_the_unit_is_valid(tmp_path: Path) -> None:
     result = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
     ours = [line for line in (result.stdout + result.stderr).splitlines() if UNIT.name in line]
     assert not ours, ours
+
+
+def test_an_address_that_is_not_to_be_had_is_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        number = other.getsockname()[1]
+        taken = CliRunner().invoke(proxy, ["--upstream", "http://127.0.0.1:9", "--port", str(number)])
+    assert taken.exit_code == 2
+    assert (
+        taken.output == f"Error: Port {number} of 127.0.0.1 is taken by another program: stop it, or choose another.\n"
+    )
+    foreign = CliRunner().invoke(
+        proxy, ["--upstream", "http://127.0.0.1:9", "--host", "192.0.2.1"]
+    )  # nobody's: an address for documentation
+    assert foreign.exit_code == 2 and foreign.output.startswith("Error: 192.0.2.1, port 8100, cannot be listened on: ")

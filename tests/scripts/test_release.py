@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import email
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -15,6 +16,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
@@ -115,14 +117,20 @@ def test_the_index_page_leads_back_to_the_repository(metadata: Any) -> None:
 # --- the one command -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """scripts/release, in a repository with a remote of its own; what it builds is not built."""
+def loaded() -> Any:
+    """scripts/release as a module."""
     loader = importlib.machinery.SourceFileLoader("release_script", str(ROOT / "scripts" / "release"))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec
     script = importlib.util.module_from_spec(spec)
     loader.exec_module(script)
+    return script
+
+
+@pytest.fixture
+def release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """scripts/release, in a repository with a remote of its own; what it builds is not built."""
+    script = loaded()
     root = tmp_path / "work"
     (root / "lfm2_fixed").mkdir(parents=True)
     (root / "lfm2_fixed" / "__init__.py").write_text('__version__ = "1.2.0"\n')
@@ -202,6 +210,18 @@ def test_what_is_not_ready_is_not_released(
     assert release.main([]) == 1 and said in capsys.readouterr().err
     assert (release.ROOT / file).read_text() == text
     assert git(tmp_path / "remote", "tag") == "" and git(release.ROOT, "tag") == ""
+
+
+def test_a_missing_tool_is_named_before_anything_is_built(tmp_path: Path) -> None:
+    script = loaded()
+    lacks = importlib.metadata.PackageNotFoundError
+    (tmp_path / "kept").touch()
+    with (
+        mock.patch("importlib.metadata.distribution", side_effect=lacks),
+        pytest.raises(script.NotReady, match="build"),
+    ):
+        script.build(tmp_path)
+    assert (tmp_path / "kept").exists()
 
 
 def test_a_build_that_fails_leaves_nothing(release: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,7 +300,8 @@ def test_taken_port(tmp_path: Path, said: list[str], taken: int) -> None:
 
 
 def test_missing_venv(tmp_path: Path) -> None:
-    result = run(sys.executable, SERVE / "rig.py", LFM2_FIXED_SERVE_VENV=str(tmp_path / "none"))
+    command = [sys.executable, SERVE / "rig.py", "--port", str(rig.free_port())]
+    result = run(*command, LFM2_FIXED_SERVE_VENV=str(tmp_path / "none"))
     assert result.returncode == 1
     assert "run serve/setup_venv.sh first" in result.stdout
 

@@ -59,6 +59,7 @@ def installed(tmp_path: Path) -> int:
 def test_a_complete_venv_is_recognised(tmp_path: Path, environment: dict[str, str]) -> None:
     first = setup(tmp_path, environment)
     assert first.returncode == 0, first.stderr
+    assert first.stderr.startswith(f"[venv] vLLM's CPU build goes into {tmp_path / 'venv'}, once: 2 GB or 5.7 GB")
     assert installed(tmp_path) == 3 and "is ready" in first.stderr and "still at it" not in first.stderr
     second = setup(tmp_path, environment, PYTHON="/no/python")
     assert (second.returncode, second.stderr) == (0, f"[venv] {tmp_path / 'venv'} is ready\n")
@@ -93,6 +94,15 @@ def test_what_pip_says_is_shown(tmp_path: Path, environment: dict[str, str]) -> 
         result = setup(tmp_path, environment, PIP_SAYS="ERROR: no such torch")
         assert result.returncode == 1 and installed(tmp_path) == number
         assert "[venv]   ERROR: no such torch" in result.stderr and "failed (full log: " in result.stderr
+
+
+def test_a_missing_network_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
+    """pip says that the package has no such version."""
+    says = "ERROR: Could not find a version that satisfies the requirement torch==1 (from versions: none)"
+    result = setup(tmp_path, environment, PLAN="", PIP_SAYS=says)
+    assert result.returncode == 1 and "[venv] PyTorch: no build; 7000 MB" in result.stderr
+    assert "is there a network" in result.stderr.splitlines()[-2]
+    assert "is there a network" not in setup(tmp_path, environment, PIP_SAYS="ERROR: other").stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
