@@ -54,8 +54,8 @@ def serving_layer(version: str) -> Stage:
 def stages(quick: bool) -> list[Stage]:
     """The stages, in the order in which they begin if they can."""
     pytest = ["-m", "pytest", "-q"]
-    # Quickly, nothing else runs: a third worker does what two cores could while tests wait for servers and processes.
-    workers = ["-n", "3" if quick else "2", "--dist", "worksteal"]
+    # A third worker does what two cores could while tests wait for servers and processes: a sixth of their time.
+    workers = ["-n", "3", "--dist", "worksteal"]
     preparation = [
         Stage("test tools", [["scripts/test-venv"]], cores=0),
         Stage("CPU build of vLLM", [["scripts/serve-venv", str(SERVE_VENV)]], cores=0),

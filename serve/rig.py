@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from serve_options import server_options
 from serve_processes import how_it_ended
@@ -82,7 +82,7 @@ def tail(path: Path, lines: int = 15) -> str:
     return "\n".join([*dict.fromkeys(errors[:5]), "  …", *kept[-lines:]])
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """In the new process: be told to terminate when the parent is gone, however it went (Linux only)."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
@@ -132,16 +132,7 @@ class Server:
             raise ServerError(f"Port {self.port} is taken by another program: stop it, or choose another (--port N).")
         command = self._given_command or self._command()
         with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, "--port", str(self.port)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                env=self._env(),
-                start_new_session=True,  # a group of its own: stopped as a whole, and by us alone
-                preexec_fn=_end_with_parent,
-            )
+            self._process = self._start([*command, "--port", str(self.port)], log)
         try:
             self._wait()
         except BaseException:
@@ -153,6 +144,19 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _start(self, command: Sequence[str], log: BinaryIO) -> subprocess.Popen[bytes]:
+        """The server's process, with what it prints in ``log``."""
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            env=self._env(),
+            start_new_session=True,  # a group of its own: stopped as a whole, and by us alone
+            preexec_fn=end_with_parent,
+        )
 
     def _command(self) -> list[str]:
         python = serve_venv() / "bin" / "python"

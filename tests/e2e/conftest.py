@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, prepared
 
 if importlib.util.find_spec("vllm") is None:
     raise pytest.UsageError("tests/e2e need the serve venv: run tests/e2e/run.sh")
@@ -21,6 +21,7 @@ from rig import PLUGIN, Server, ServerError, serve_venv, tail
 from serve_processes import how_it_ended
 
 from lfm2_fixed.core.dialects import DIALECTS
+from tests.support.prepared import PreparedServer
 
 FAMILIES = ("llama4", "pythonic", "olmo3")
 """The servers that are named like a dialect: its parser and a Llama model."""
@@ -38,16 +39,16 @@ def make_server(kind: str, log: Path) -> Server:
     if kind == "reasoning":
         # The plugin by its module's name; several tokens in one delta.
         flags = ["--reasoning-parser", "qwen3", "--stream-interval", "5"]
-        return Server("lfm2_fixed", plugin="lfm2_fixed.parser", flags=flags, log=log)
+        return PreparedServer("lfm2_fixed", plugin="lfm2_fixed.parser", flags=flags, log=log)
     if kind == "thoughts":
         # Both of the package's parsers, from a checkout: the engine's process needs the plugin for the second one.
         flags = ["--reasoning-parser", "lfm2_fixed", "--reasoning-parser-plugin", str(PLUGIN), "--stream-interval", "3"]
         return Server("lfm2_fixed", flags=flags, log=log)
     if kind in FAMILIES:
-        return Server(DIALECTS[kind].parser, architecture="llama", log=log)
+        return PreparedServer(DIALECTS[kind].parser, architecture="llama", log=log)
     if kind == "rust":
         return Server(rust=True, log=log)
-    return Server("lfm2", plugin=None, log=log)
+    return PreparedServer("lfm2", plugin=None, log=log)
 
 
 class Servers:
@@ -93,6 +94,7 @@ _servers = Servers()
 def _stop_servers() -> Iterator[None]:
     yield
     _servers.stop()
+    prepared.end()
 
 
 @pytest.fixture
