@@ -82,6 +82,33 @@ class Dfa:
         """The edges of each state as ranges in their order: from, to, target."""
         return [sorted((low, high, target) for label, target in edges for low, high in label) for edges in self.edges]
 
+    def futures(self, number: Callable[[object], int]) -> list[int]:
+        """For each state a number: states with one number accept the same from there on, in all automata.
+
+        ``number`` gives equal things one number.  The ends of chains and of words get theirs, and what goes on freely;
+        states of longer cycles are known to be the same in equal automata only.
+        """
+        found = [-1] * len(self.edges)
+        missing = [0] * len(self.edges)
+        sources: list[list[int]] = [[] for _ in self.edges]
+        for state, edges in enumerate(self.edges):
+            for _, target in edges:
+                if target != state:
+                    missing[state] += 1
+                    sources[target].append(state)
+        todo = [state for state, waits in enumerate(missing) if not waits]
+        for state in todo:  # grows: a state comes after all to which it leads
+            ahead = tuple((label, -1 if target == state else found[target]) for label, target in self.edges[state])
+            found[state] = number(("future", self.accepting[state], ahead))
+            for source in sources[state]:
+                missing[source] -= 1
+                if not missing[source]:
+                    todo.append(source)
+        if len(todo) < len(found):
+            whole = number(self)
+            found = [number(("state", whole, at)) if future < 0 else future for at, future in enumerate(found)]
+        return found
+
     def ends_anywhere_after(self, length: int) -> bool:
         """Whether every string of ``length`` characters or more that can still be accepted is accepted as it is."""
         reached = {0}
