@@ -36,6 +36,7 @@ _ASCII = charset([(0, 0x7F)])
 _COMMON = charset([(0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A)])
 """Characters of most tokens.  Redundant alternatives are of these alone: they are followed beside the others, at the
 cost of a second mask, and end with the first other character."""
+_QUOTES = "\"'"
 _AFTER = "[,)\\]}:]"
 """What may follow a string literal."""
 
@@ -165,8 +166,7 @@ def write(text: Text, here: Here) -> list[str]:
     if counter is None:
         return string(rules, dfa)
     found: list[str] = []
-    for quote in _quotes(rules, dfa, counted=True):
-        inner = quoted(rules, dfa, quote, closed=False)
+    for quote, inner in _inner(rules, dfa, counted=True):
         name, new = rules.reserve(("counted", inner, counter))
         if new:
             rules.define(name, [inner], max_chars=counter)
@@ -220,7 +220,7 @@ def _is_plain(rules: Rules, dfa: Dfa) -> bool:
 
 
 def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
-    """The rule for what follows the opening quote of a string literal whose value ``dfa`` accepts.
+    """The rule for what follows the opening ``quote`` (may be either) of a string literal whose value ``dfa`` accepts.
 
     ``closed``: with the closing quote, which makes for cheaper masks than a quote after the rule.
 
@@ -264,7 +264,7 @@ def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
                 if onward != name and more:
                     redundant.append(f"{more} {name}")
             alternatives += [f"{escape} {onward}" for escape in _escapes(rules, label, escaped)]
-        end = _AFTER if closed else f"{literal(quote)} {_AFTER}"
+        end = _AFTER if closed else f"{char_class(chars(quote))} {_AFTER}"
         rules.define(name, alternatives or [literal("\0")], followed_by=end, redundant=redundant)
     return start
 
@@ -310,7 +310,16 @@ def _goes_on(dfa: Dfa, state: int, begun: str, guard: str) -> bool:
 
 def string(rules: Rules, dfa: Dfa) -> list[str]:
     """String literals whose value ``dfa`` accepts, in both quotes where that is cheap."""
+    if _is_plain(rules, dfa) and not rules.notation.joins:
+        return [f"{literal(quote)} {inner} {literal(quote)}" for quote, inner in _inner(rules, dfa)]
     return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in _quotes(rules, dfa)]
+
+
+def _inner(rules: Rules, dfa: Dfa, *, counted: bool = False) -> list[tuple[str, str]]:
+    """Quotes, and for each the rule for what is between them: the same one where nothing is escaped."""
+    plain = _is_plain(rules, dfa)
+    quotes = _QUOTES if plain else _quotes(rules, dfa, counted=counted)
+    return [(quote, quoted(rules, dfa, _QUOTES if plain else quote, closed=False)) for quote in quotes]
 
 
 def _quotes(rules: Rules, dfa: Dfa, *, counted: bool = False) -> str:
@@ -321,7 +330,7 @@ def _quotes(rules: Rules, dfa: Dfa, *, counted: bool = False) -> str:
         for future, state, edges in zip(rules.futures(dfa), range(len(dfa.edges)), dfa.edges)
         if any(_is_broad(label) and (counted or not dfa.includes(target, state)) for label, target in edges)
     }
-    return "\"'" if rules.admits_both_quotes(broad) else '"'
+    return _QUOTES if rules.admits_both_quotes(broad) else '"'
 
 
 def _is_broad(label: CharSet) -> bool:
