@@ -20,8 +20,8 @@ are possible) to 20 ms (nearly all are), and the constraint is not worth seconds
 _ROUNDS = 24
 """Rounds of minimisation.  What needs more is a chain (it came from a length limit), and as good as minimal."""
 _COMPARED = 8
-"""Pairs that are compared for each state, all together, before two states count as different: a chain needs one for each,
-and most pairs differ at once."""
+"""Pairs that are compared for each state, all together, before two states count as different: a chain needs one for
+each, and most pairs differ at once."""
 
 Edges = Sequence[tuple[CharSet, int]]
 

@@ -135,6 +135,30 @@ def test_string_limits() -> None:
     one({"pattern": "^x", "allOf": [{"pattern": "y$"}], "type": "string"}, ['"xy"', '"x y"'], ['"x"', '"yx"'])
 
 
+@pytest.mark.parametrize(
+    ("limits", "right", "wrong"),
+    [
+        ({"maxLength": 1}, ["", "a", "<", "é"], ["ab", "<<", "<|"]),
+        (
+            {"maxLength": 9},
+            ["", "a < b >> c"[:9], "it\\'s < 9", "<<<<<<<<<", "한국어 하하!"],
+            ["0123456789", "<|im_end|"],
+        ),
+        ({"minLength": 3, "maxLength": 5}, ["a<b", "<<<<<", "\\u0041<x"], ["ab", "<<", "a<|b", "abcdef"]),
+        ({"minLength": 20}, ["x" * 20, "<" * 30], ["x" * 19]),
+        ({"pattern": "^[^/]{1,6}$"}, ["a<b", "<"], ["", "a/b", "abcdefg"]),
+        ({"pattern": "^[a-z]([-a-z]*[a-z])?$", "maxLength": 20}, ["a", "ab-c"], ["", "a-", "-a", "a" * 21]),
+        ({"pattern": "^[a-z0-9]+$", "maxLength": 63}, ["a", "a" * 63], ["", "A", "a" * 64]),
+    ],
+)
+def test_limited_strings_in_both_quotes(limits: dict[str, Any], right: list[str], wrong: list[str]) -> None:
+    def written(texts: list[str]) -> list[str]:
+        return [f"{quote}{text}{quote}" for quote in "\"'" for text in texts]
+
+    mixed = [f"\"{right[-1]}'", f"'{right[-1]}\""]
+    one({"type": "string", **limits}, written(right), [*written(wrong), *mixed])
+
+
 def test_numbers() -> None:
     one(
         {"type": "integer"},

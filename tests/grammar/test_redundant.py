@@ -142,7 +142,9 @@ def test_equal_states_are_written_once_and_count_once() -> None:
     for high in (1, 20, 47, 48):
         assert len(string(rules, automata.of_length(Work(), automata.ALL, 0, high))) == 2
     assert rules.size == written
-    assert len(string(rules, automata.of_length(Work(), automata.ALL, 40, 88))) == 2  # 40 new states, none of them broad
+    assert (
+        len(string(rules, automata.of_length(Work(), automata.ALL, 40, 88))) == 2
+    )  # 40 new states, none of them broad
     assert len(string(rules, automata.repeated(automata.charset([(97, 0xFFFF)])))) == 2
     assert len(string(rules, automata.of_length(Work(), automata.charset([(97, 0xFFFF)]), 0, 60))) == 1
 
