@@ -4,7 +4,7 @@ Every check of the project, as CI runs it: lint and types; the tests that need n
 xgrammar; the plugin through the serving layer of the oldest and the newest supported vLLM; real llama.cpp and vLLM
 servers.  Every vLLM and every Python: scripts/matrix.
 
-  --quick        at most 2 minutes: no engine, no server, no download but the test tools (fewer random examples)
+  --quick        at most 2 minutes on two idle cores: no engine or server, only the test tools, fewer examples
   --only STAGE   only this stage, and what it needs; may be given again
   --list         the stages
   --help

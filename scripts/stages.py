@@ -111,7 +111,7 @@ class Run:
                 if time.monotonic() - told > NEWS_SECONDS:
                     told = time.monotonic()
                     running = [f"{s.name} ({told - s.begin:.0f} s)" for s in self.stages if s.state == "running"]
-                    print(f"   {told - begin:.0f} s: {', '.join(running)}", flush=True)
+                    print(f"   {told - begin:.0f} s: {', '.join(running)}", *self._said(), sep="\n      ", flush=True)
                     self._bury_orphans()
                 time.sleep(0.1)
         finally:
@@ -120,6 +120,12 @@ class Run:
             print("\nstopped; nothing is left running", flush=True)
             return 128 + self._signals[0]
         return self._report(time.monotonic() - begin)
+
+    def _said(self) -> list[str]:
+        """What the preparations that run said last: which download it is that one waits for, and how far it is."""
+        logs = [self._log(stage) for stage in self.stages if stage.state == "running" and not stage.cores]
+        said = [log.read_text(encoding="utf-8", errors="replace").splitlines() for log in logs]
+        return [lines[-1] for lines in said if len(lines) > 1]  # the first is the command itself
 
     # ------------------------------------------------------------------ one stage
 

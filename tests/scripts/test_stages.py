@@ -100,6 +100,21 @@ def test_every_stage_runs_and_failures_are_collected(tmp_path: Path) -> None:
     assert result.stdout.splitlines()[-1] == "5 passed, 6 failed, 2 skipped"
 
 
+def test_who_waits_for_a_download_sees_it(tmp_path: Path) -> None:
+    """The last line of a preparation, with the news; of other stages nothing."""
+    stages = """
+    import stages
+    stages.NEWS_SECONDS = 0.5
+    stage("a venv", "import time; print('begun'); print('the tools, 200 MB', flush=True); time.sleep(1.5)", cores=0)
+    stage("a check", "import time; print('of no interest', flush=True); time.sleep(1.5)")
+    """
+    done = subprocess.run(program(stages, tmp_path), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    news = done.stdout.split(" s: a venv (")[1:]
+    assert news and all(one.splitlines()[1] == "      the tools, 200 MB" for one in news[:1]), done.stdout
+    assert "begun" not in done.stdout and "of no interest" not in done.stdout
+
+
 def test_all_is_well(tmp_path: Path) -> None:
     result = subprocess.run(program('stage("one", "pass")', tmp_path), capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "1 passed, 0 failed, 0 skipped")
