@@ -321,6 +321,17 @@ def measure(tests: Tests, session: pytest.Session, target: Path) -> int:
     return SURVIVED
 
 
+def without_a_fault(tests: Tests, session: pytest.Session, known: Known, names: list[str], caught: int) -> int:
+    """In a child: the tests that are to judge, on the unchanged code."""
+    if cases_fail():
+        os.write(caught, b"the cases")
+        return BY_CASES
+    for item in session.items:
+        fewer_examples(item)
+    tests.judge(session, known, names, caught)
+    return SURVIVED
+
+
 def in_functions(
     fault: Fault, tree: ast.Module, loaded: Loaded, tests: Tests, session: pytest.Session, known: Known, caught: int
 ) -> int:

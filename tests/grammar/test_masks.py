@@ -197,7 +197,7 @@ def test_noise_of_bytes_is_text_within_its_limit() -> None:
                 break
             token = chance.choice(allowed)
             assert matcher.accept_token(token)
-            text += tags.raw(token)
+            text += tags.RAW[token]
         assert matcher.accept_token(IDS['"'])
         lengths.add(len(text.decode("utf-8", "strict")))
     assert lengths == {10}
