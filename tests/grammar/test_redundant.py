@@ -13,8 +13,8 @@ xgr = pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which 
 from lfm2_fixed.grammar import dfa as automata  # noqa: E402
 from lfm2_fixed.grammar import patterns  # noqa: E402
 from lfm2_fixed.grammar.notation import EBNF  # noqa: E402
+from lfm2_fixed.grammar.quotes import quoted, string, unquoted  # noqa: E402
 from lfm2_fixed.grammar.rules import Rules  # noqa: E402
-from lfm2_fixed.grammar.strings import quoted, string, unquoted  # noqa: E402
 from lfm2_fixed.grammar.work import Work  # noqa: E402
 
 # Several characters each, with what is excluded at their beginning, in them and at their end.
