@@ -7,6 +7,7 @@ twice), and by one branch of each union.  Everything that writes values gets one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .here import Here
@@ -21,6 +22,10 @@ _STEPS = 4096
 _JOINING = ("$ref", "allOf", "anyOf", "oneOf", "$defs", "definitions")
 
 Part = Mapping[str, Any]
+Place = tuple[int, ...]
+"""Where a schema stands in what is read: sorted, these are the order in which a reader sees them.  Members are written
+in it, also those of a union that stands before others."""
+_BEFORE, _OWN, _AFTER = range(3)
 
 
 class _Union(NamedTuple):
@@ -29,6 +34,7 @@ class _Union(NamedTuple):
     branches: Sequence[Schema]
     through: frozenset[str]
     """The references that led to it."""
+    place: Place
 
 
 class _Todo(NamedTuple):
@@ -37,10 +43,9 @@ class _Todo(NamedTuple):
     schema: Schema
     through: frozenset[str]
     """The references that led here."""
+    place: Place
     closed: frozenset[str] = frozenset()
     """Those of them that lead through a union: behind one of these the union begins again, with nothing new."""
-    own: bool = False
-    """Only its own keywords are left."""
 
 
 def conjunctions(schemas: Sequence[Schema], root: Schema, here: Here) -> list[list[Part]]:
@@ -64,10 +69,12 @@ class _Expansion:
         self._steps = 0
 
     def all(self, schemas: Sequence[Schema]) -> list[list[Part]]:
-        self._expand([_Todo(schema, frozenset()) for schema in schemas], [], [], frozenset())
+        self._expand([_Todo(schema, frozenset(), (at,)) for at, schema in enumerate(schemas)], [], [], frozenset())
         return self._found
 
-    def _expand(self, todo: list[_Todo], parts: list[Part], unions: list[_Union], seen: frozenset[str]) -> None:
+    def _expand(
+        self, todo: list[_Todo], parts: list[tuple[Place, Part]], unions: list[_Union], seen: frozenset[str]
+    ) -> None:
         """``seen``: the references that hold already."""
         self._steps += 1
         if self._steps > _STEPS:
@@ -81,58 +88,52 @@ class _Expansion:
             if schema is False:
                 return
             assert isinstance(schema, Mapping)
-            if item.own:
-                parts.append({k: v for k, v in schema.items() if k not in _JOINING})
-                continue
             if "not" in schema and says_nothing(schema["not"]):
                 return  # how some libraries write a value that is never there: {"not": {}}
             reference = schema.get("$ref")
             if reference in item.closed:
                 return  # a union that contains itself
-            before, after = self._joined(item, schema, seen)
+            parts.append(((*item.place, _OWN), {k: v for k, v in schema.items() if k not in _JOINING}))
+            todo[:0] = self._joined(item, schema, seen)
             if reference is not None:
                 seen |= {reference}
-            todo[:0] = [*before, item._replace(own=True), *after]
             for keyword in ("anyOf", "oneOf"):
                 if keyword not in schema:
                     continue
+                place = _place(item, schema, keyword)
                 if not self._unions:
-                    parts.append(_types(schema[keyword]))
+                    parts.append((place, _types(schema[keyword])))
                     continue
-                unions.append(_Union(joined_constants(schema[keyword]), item.through))
+                unions.append(_Union(joined_constants(schema[keyword]), item.through, place))
                 if keyword == "oneOf" and not self._disjoint(schema[keyword]):
                     self._here.relax("oneOf (more than one branch may hold)")
         if not unions:
             if len(self._found) >= MOST:
                 raise TooLarge("too many branches")
-            self._found.append(parts)
+            self._found.append([part for _, part in sorted(parts, key=itemgetter(0))])
             return
         first, *rest = unions
         for branch in first.branches:
-            self._expand([_Todo(branch, first.through, first.through)], parts, rest, seen)
+            self._expand([_Todo(branch, first.through, first.place, first.through)], parts, rest, seen)
 
-    def _joined(self, item: _Todo, schema: Part, seen: frozenset[str]) -> tuple[list[_Todo], list[_Todo]]:
-        """What ``$ref`` and ``allOf`` add: before the schema's own keywords, or after them, as they are written.
-
-        So members keep the order in which a reader of the schema sees them.
-        """
-        before: list[_Todo] = []
-        after: list[_Todo] = []
-        to = before
+    def _joined(self, item: _Todo, schema: Part, seen: frozenset[str]) -> list[_Todo]:
+        """What ``$ref`` and ``allOf`` add."""
+        found: list[_Todo] = []
         for word, value in schema.items():
-            if word in ("properties", "required"):
-                to = after
-            elif word == "allOf":
-                to += [item._replace(schema=inner) for inner in value]
+            if word == "allOf":
+                place = _place(item, schema, word)
+                found += [item._replace(schema=inner, place=(*place, at)) for at, inner in enumerate(value)]
             elif word == "if" and (value is False or says_nothing(value)):
-                to.append(item._replace(schema=schema.get("else" if value is False else "then", True)))
+                chosen = schema.get("else" if value is False else "then", True)
+                found.append(item._replace(schema=chosen, place=_place(item, schema, word)))
             elif word == "$ref" and value not in seen:
                 target = resolve(self._root, value)
                 if target is None:
                     self._here.relax("$ref")
                 else:
-                    to.append(item._replace(schema=target, through=item.through | {value}))
-        return before, after
+                    place = _place(item, schema, word)
+                    found.append(item._replace(schema=target, through=item.through | {value}, place=place))
+        return found
 
     def _disjoint(self, branches: Sequence[Schema]) -> bool:
         """Whether it is certain that no value satisfies two of ``branches``."""
@@ -163,6 +164,13 @@ class _Expansion:
                     marks = self._marks(member)
                     return marks and {f"{key}{mark}" for mark in marks}
         return {"number" if kind == "integer" else kind for kind in types}
+
+
+def _place(item: _Todo, schema: Part, word: str) -> Place:
+    """The place of a keyword's schemas: before or behind the members that ``schema`` itself lists."""
+    words = list(schema)
+    own = min((words.index(listing) for listing in ("properties", "required") if listing in schema), default=len(words))
+    return (*item.place, _BEFORE if words.index(word) < own else _AFTER, words.index(word))
 
 
 def _types(branches: Sequence[Schema]) -> Part:

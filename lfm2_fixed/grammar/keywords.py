@@ -112,8 +112,8 @@ def implied(parts: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
         KEYWORDS[word]
         for part in parts
         for word, value in part.items()
-        # A library for Go writes {"additionalProperties": true} for values of any type.
-        if word in KEYWORDS and word not in _NO_TYPE and value is not True
+        # A library for Go writes {"additionalProperties": true} for values of any type; empty lists say no more.
+        if word in KEYWORDS and word not in _NO_TYPE and value is not True and value not in ({}, [])
     ]
     return frozenset(row.of for row in rows if row.of is not None) or None
 

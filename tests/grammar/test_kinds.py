@@ -33,6 +33,7 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"b": 1}', '{"a": 1, "b": None}'],
     ),
     "any value, of Go": ({"additionalProperties": True}, ['"a"', "1", '{"a": 1}', "[None]"], ["a"]),
+    "any value, of empty lists": ({"properties": {}, "required": []}, ['"a"', "1", '{"a": 1}', "[None]"], ["a"]),
     "any value beside a limit": ({"additionalProperties": True, "minProperties": 1}, ['{"a": 1}'], ["{}", "1"]),
     "not nothing": ({"type": "integer", "not": False}, ["1"], ['"a"']),
     "a condition that always holds": ({"if": {}, "then": {"type": "integer"}, "else": False}, ["1"], ['"a"']),
@@ -225,6 +226,10 @@ def test_nothing_else_satisfies_it() -> None:
         {"$ref": "#/$defs/B", "properties": MORE},
         {"allOf": [{"$ref": "#/$defs/B"}], "properties": MORE},
         {"properties": BASE["properties"], "allOf": [{"properties": MORE}]},
+        {"allOf": [{"oneOf": [{"$ref": "#/$defs/B"}]}, {"properties": MORE}]},
+        {"anyOf": [{"$ref": "#/$defs/B"}, {"properties": {"other": True}}], "properties": MORE},
+        {"properties": BASE["properties"], "anyOf": [{"properties": MORE}]},
+        {"allOf": [{"$ref": "#/$defs/B"}, {"anyOf": [{"allOf": [{"oneOf": [{"properties": MORE}]}]}]}]},
     ],
 )
 def test_members_come_in_the_order_in_which_they_are_read(schema: Any) -> None:
