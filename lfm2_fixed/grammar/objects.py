@@ -12,9 +12,9 @@ from . import patterns
 from .charsets import ALL
 from .dfa import Dfa
 from .here import Here
+from .quotes import constant_string, string, unquoted
 from .rules import SEPARATOR, literal
 from .schema import Schema
-from .strings import constant_string, string, unquoted
 from .work import NotRegular, TooLarge
 
 # Letters that Python's identifiers have, too, in the order of their code points: Latin, Greek, Cyrillic, kana,

@@ -266,3 +266,22 @@ class Writer:
 
     def _space(self) -> str:
         return self._chance.choice(["", " "])
+
+
+def check(parameters: Any, right: list[str], wrong: list[str]) -> None:
+    """``right`` and ``wrong``: arguments of a call of ``f``, as text."""
+    tools = [tool(parameters)]
+    grammar = compiled(tag_for(tools))
+    for arguments in right:
+        assert accepts(grammar, block(f"f({arguments})")), arguments
+        assert len(calls_of(block(f"f({arguments})"), tools)) == 1
+    for arguments in wrong:
+        assert not accepts(grammar, block(f"f({arguments})")), arguments
+
+
+def one(schema: Any, right: list[str], wrong: list[str]) -> None:
+    """``right`` and ``wrong``: values of the one argument ``x``, as text."""
+    root: dict[str, Any] = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+    if isinstance(schema, dict) and "$defs" in schema:
+        root["$defs"] = schema["$defs"]
+    check(root, [f"x={value}" for value in right], [f"x={value}" for value in wrong])
