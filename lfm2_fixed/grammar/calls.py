@@ -15,10 +15,10 @@ from . import patterns
 from .asked import Asked, Function
 from .notation import Notation
 from .objects import NAME
+from .quotes import unquoted
 from .relaxed import relaxed
 from .rules import SEPARATOR, Rules, literal
 from .schema import SchemaError
-from .strings import unquoted
 from .values import Values
 from .work import REQUEST_STEPS, TooLarge, Work
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from .quotes import constant_string
 from .rules import SEPARATOR, Rules, literal
-from .strings import constant_string
 
 BOOLEAN = '("True" | "False" | "true" | "false")'
 NULL = '("None" | "null")'

@@ -20,8 +20,9 @@ MAX_STATES = 600
 are possible) to 20 ms (nearly all are), and the constraint is not worth seconds."""
 _ROUNDS = 24
 """Rounds of minimisation.  What needs more is a chain (it came from a length limit), and as good as minimal."""
-_COMPARED = 16
-"""Pairs of states that are compared before two states count as different: those that matter are alike soon."""
+_COMPARED = 8
+"""Pairs that are compared for each state, all together, before two states count as different: a chain needs one for
+each, and most pairs differ at once."""
 
 Edges = Sequence[tuple[CharSet, int]]
 
@@ -57,41 +58,90 @@ class Dfa:
 
     def includes(self, larger: int, smaller: int) -> bool:
         """Whether what is accepted from the state ``larger`` is known to include all that is from ``smaller``."""
-        known = self._included.get((larger, smaller))  # asked for each kind of quotes, and to choose them
-        if known is None:
-            known = self._included[larger, smaller] = self._includes(larger, smaller)
-        return known
+        if (larger, smaller) not in self._included:
+            self._compare((larger, smaller))
+        return self._included[larger, smaller]
 
     @cached_property
     def _included(self) -> dict[tuple[int, int], bool]:
+        """What :meth:`includes` has found."""
         return {}
 
-    def _includes(self, larger: int, smaller: int) -> bool:
-        pairs = [(larger, smaller)]
-        seen = set(pairs)
-        for a, b in pairs:
-            if (self.accepting[b] and not self.accepting[a]) or len(pairs) > _COMPARED:
-                return False
-            ranges, at = self._ranges[a], 0
-            for low, high, to_b in self._ranges[b]:
-                while at < len(ranges) and ranges[at][1] < low:
+    def _compare(self, asked: tuple[int, int]) -> None:
+        """Find whether ``asked`` holds.  A pair of states holds unless it leads to one that does not."""
+        known = self._included
+        most = _COMPARED * max(len(self.edges), 32)  # all pairs of a small one
+        sources: dict[tuple[int, int], list[tuple[int, int]]] = {asked: []}
+        todo = [asked]
+        for pair in todo:
+            ahead = self._ahead(*pair) if len(known) + len(sources) <= most else None
+            for other in ahead or ():
+                if other not in known and other not in sources:
+                    todo.append(other)
+                    sources[other] = []
+                if other in sources:
+                    sources[other].append(pair)
+            if ahead is None or not all(known.get(other, True) for other in ahead):
+                wrong = [pair]
+                for failed in wrong:
+                    if known.get(failed, True):
+                        known[failed] = False
+                        wrong += sources[failed]
+                if asked in known:
+                    return
+        known.update((pair, True) for pair in todo if pair not in known)
+
+    def _ahead(self, larger: int, smaller: int) -> set[tuple[int, int]] | None:
+        """The pairs to which a pair leads with each character; None if it does not hold itself."""
+        if self.accepting[smaller] and not self.accepting[larger]:
+            return None
+        found: set[tuple[int, int]] = set()
+        ranges, at = self._ranges[larger], 0
+        for low, high, to_smaller in self._ranges[smaller]:
+            while at < len(ranges) and ranges[at][1] < low:
+                at += 1
+            while low <= high:
+                if at == len(ranges) or ranges[at][0] > low:
+                    return None
+                _, end, to_larger = ranges[at]
+                if to_larger != to_smaller:
+                    found.add((to_larger, to_smaller))
+                low = end + 1
+                if low <= high:
                     at += 1
-                while low <= high:
-                    if at == len(ranges) or ranges[at][0] > low:
-                        return False
-                    _, end, to_a = ranges[at]
-                    if to_a != to_b and (to_a, to_b) not in seen:
-                        seen.add((to_a, to_b))
-                        pairs.append((to_a, to_b))
-                    low = end + 1
-                    if low <= high:
-                        at += 1
-        return True
+        return found
 
     @cached_property
     def _ranges(self) -> list[list[tuple[int, int, int]]]:
         """The edges of each state as ranges in their order: from, to, target."""
         return [sorted((low, high, target) for label, target in edges for low, high in label) for edges in self.edges]
+
+    def futures(self, number: Callable[[object], int]) -> list[int]:
+        """For each state a number: states with one number accept the same from there on, in all automata.
+
+        ``number`` gives equal things one number.  The ends of chains and of words get theirs, and what goes on freely;
+        states of longer cycles are known to be the same in equal automata only.
+        """
+        found = [-1] * len(self.edges)
+        missing = [0] * len(self.edges)
+        sources: list[list[int]] = [[] for _ in self.edges]
+        for state, edges in enumerate(self.edges):
+            for _, target in edges:
+                if target != state:
+                    missing[state] += 1
+                    sources[target].append(state)
+        todo = [state for state, waits in enumerate(missing) if not waits]
+        for state in todo:  # grows: a state comes after all to which it leads
+            ahead = tuple((label, -1 if target == state else found[target]) for label, target in self.edges[state])
+            found[state] = number(("future", self.accepting[state], ahead))
+            for source in sources[state]:
+                missing[source] -= 1
+                if not missing[source]:
+                    todo.append(source)
+        if len(todo) < len(found):
+            whole = number(self)
+            found = [number(("state", whole, at)) if future < 0 else future for at, future in enumerate(found)]
+        return found
 
     def ends_anywhere_after(self, length: int) -> bool:
         """Whether every string of ``length`` characters or more that can still be accepted is accepted as it is."""

@@ -11,8 +11,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import NamedTuple
 
 from .dfa import one_of
+from .quotes import unquoted
 from .rules import Rules, literal
-from .strings import unquoted
 from .work import own
 
 WHOLE = 40

@@ -33,7 +33,7 @@ def _write(root: str, rules: Mapping[str, Rule]) -> str:
     return _Lark(rules).text(root)
 
 
-LARK = Notation("Lark", counts=False, joins=True, most_repeated=2000, both_quotes=300, deepest=300, write=_write)
+LARK = Notation("Lark", counts=False, joins=True, most_repeated=2000, both_quotes=1000, deepest=300, write=_write)
 """llguidance.  It follows rules by recursion, and the whole process dies where its stack ends: after some 600 in the
 2 MB that a thread has at least, 2,500 in the usual 8 MB.  ``root`` may name tokens by their numbers: ``<[10]>``."""
 

@@ -40,7 +40,8 @@ class Notation:
     most_repeated: int
     """The largest count that a repetition may have."""
     both_quotes: int
-    """Strings with more states in which nearly every character is possible are written in double quotes only."""
+    """States of a request's strings in which nearly every character is possible, and which may be written in single
+    quotes as well: of equal ones one.  Strings with more of them are in double quotes."""
     deepest: int | None
     """How many rules may be entered, one inside the other; None for no limit."""
     write: Callable[[str, Mapping[str, Rule]], str]
@@ -62,13 +63,13 @@ def _gbnf(root: str, rules: Mapping[str, Rule]) -> str:
     return "\n".join([f"root ::= {root}", *lines, ""])
 
 
-EBNF = Notation("EBNF", counts=True, joins=False, most_repeated=65_535, both_quotes=2, deepest=None, write=_ebnf)
+EBNF = Notation("EBNF", counts=True, joins=False, most_repeated=65_535, both_quotes=100, deepest=None, write=_ebnf)
 """xgrammar from 0.2.8 on.  It counts repetitions; more than so many items do not fit into an answer.  Each broad state
-is 20 ms of compiling."""
+is 20 ms of compiling: the 48 of all length limits that are counted by states, and as much for patterns."""
 
 EBNF_WITHOUT_COUNTERS = replace(EBNF, name="EBNF without counters", counts=False)
 """xgrammar before that."""
 
-GBNF = Notation("GBNF", counts=False, joins=False, most_repeated=2000, both_quotes=300, deepest=None, write=_gbnf)
+GBNF = Notation("GBNF", counts=False, joins=False, most_repeated=2000, both_quotes=1000, deepest=None, write=_gbnf)
 """llama.cpp.  It writes repetitions out as rules, and refuses more than 2000 ("exceeds sane defaults").  Nothing is
 compiled: a state is 350 bytes of the request for each kind of quotes."""

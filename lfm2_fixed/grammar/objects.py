@@ -11,9 +11,9 @@ from . import dfa as automata
 from . import patterns
 from .dfa import Dfa
 from .here import Here
+from .quotes import constant_string, string, unquoted
 from .rules import SEPARATOR, literal
 from .schema import Schema
-from .strings import constant_string, string, unquoted
 from .work import NotRegular, TooLarge
 
 # Letters that Python's identifiers have, too, in the order of their code points: Latin, Greek, Cyrillic, kana,

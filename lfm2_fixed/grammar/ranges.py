@@ -21,7 +21,7 @@ from .charsets import CharSet, chars
 from .dfa import Dfa
 from .digits import FRACTION, Between, Decimals, Fractions, Listed, NoFractions, decimals, scientific
 from .here import Here
-from .strings import unquoted
+from .quotes import unquoted
 from .work import TooLarge, Work
 
 Exact = Union[int, float]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from .charsets import CharSet, intersection
+from .dfa import Dfa
 from .graphs import Depths
 from .notation import EBNF, Notation, Rule
 
@@ -37,6 +38,8 @@ class Rules:
         self._rules: dict[str, Rule] = {}
         self._names: dict[object, str] = {}
         self._idents: dict[object, int] = {}
+        self._futures: dict[int, list[int]] = {}
+        self._in_both_quotes: set[int] = set()
         self._depths = Depths(self._rules)
         self.impossible: set[str] = set()
         """Rules that nothing satisfies; only a value that contains itself can still refer to one."""
@@ -44,6 +47,25 @@ class Rules:
     def ident(self, thing: object) -> int:
         """A number for ``thing`` (the same for equal things): keys made of it are hashed quickly."""
         return self._idents.setdefault(thing, len(self._idents))
+
+    def futures(self, dfa: Dfa) -> list[int]:
+        """A number for each state of ``dfa``.  What can follow is written once, in whichever strings: each rule in
+        which nearly every character is possible takes 20 ms to compile."""
+        ident = self.ident(dfa)
+        if ident not in self._futures:
+            self._futures[ident] = dfa.futures(self.ident)
+        return self._futures[ident]
+
+    def admits_both_quotes(self, broad: set[int]) -> bool:
+        """Whether a string whose expensive states are ``broad`` (of :meth:`futures`) may be written in both quotes.
+
+        Equal states of other strings are there already, and cost nothing more.
+        """
+        together = self._in_both_quotes | broad
+        if len(together) > self.notation.both_quotes:
+            return False
+        self._in_both_quotes = together
+        return True
 
     def reserve(self, key: object) -> tuple[str, bool]:
         """The name of the rule for ``key``, and whether it is new: then :meth:`define` must follow."""

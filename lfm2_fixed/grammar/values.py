@@ -22,6 +22,7 @@ from .constants import BOOLEAN, NULL, constant
 from .here import Here, Report
 from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
+from .quotes import string
 from .rules import SEPARATOR, Rules, literal
 from .schema import MAX_DEPTH, Schema, canonical, types_of
 from .work import VALUES, TooLarge, Work
@@ -105,7 +106,7 @@ class Values:
         rules = self._here.rules
         value, new = rules.reserve("anything")
         if new:
-            rules.define(value, [*strings.string(rules, automata.ANY), self._no_string()])
+            rules.define(value, [*string(rules, automata.ANY), self._no_string()])
         return value
 
     def _no_string(self) -> str:
@@ -116,7 +117,7 @@ class Values:
             value = self.anything()
             items, _ = rules.reserve("items of anything")
             members, _ = rules.reserve("members of anything")
-            keys = rules.one_of(*strings.string(rules, automata.ANY))
+            keys = rules.one_of(*string(rules, automata.ANY))
             member = f'{keys} ":" " "? {value}'
             rules.define(items, ['"]"', f"{SEPARATOR} {value} {items}"])
             rules.define(members, ['"}"', f"{SEPARATOR} {member} {members}"])

@@ -159,10 +159,17 @@ def test_values(kind: str) -> None:
         assert not accepts(grammar, f"{START}[f(x={text})]{END}"), text
 
 
+NAME = "9aZ-._~!$&'()*+,;="
+"""All that may stand in a part of a URI as it is, but for ``:`` and ``@``, which some parts may not hold."""
+FULL_URI = f"http://{NAME}:@{NAME}:8/{NAME}:@?{NAME}:@/?#{NAME}:@/?"
 FORMATS: list[tuple[str, list[str], list[str]]] = [
     ("email", ["o'brien@x.ie", "root@localhost", "a+b@c.d.e", '"a b"@x', "a@[IPv6:::1]"], ["x", "a@", "@b", "a b@c"]),
-    ("uri", ["http://[::1]/", "http://x/it's", "mailto:a@b.c", "https://e.x/a%20b?q=1#f"], ["x y", "//a", "a:%zz"]),
-    ("uri-reference", ["a/b", "../x?y", "#f", "", "http://a", "//h/p"], ["a b", "\\"]),
+    (
+        "uri",
+        ["http://[::1]/", "http://x/it's", "mailto:a@b.c", "https://e.x/a%20b?q=1#f", FULL_URI, f"a://[v1.{NAME}:]"],
+        ["x y", "//a", "a:%zz"],
+    ),
+    ("uri-reference", ["a/b", "../x?y", "#f", "", "http://a", "//h/p", f"{NAME}@/:"], ["a b", "\\"]),
     ("ipv6", ["::1", "fe80::1", "2001:db8:0:0:0:0:0:1", "::ffff:1.2.3.4", "::"], ["1", "1::2::3", ":1", "12345::"]),
     ("json-pointer", ["", "/a/b~0", "/é"], ["a", "/~2"]),
     ("time", ["10:00:00Z", "10:00:00.5+01:00", "23:59:60z"], ["10:00", "24:00:00Z"]),
@@ -178,6 +185,15 @@ def test_formats_are_no_narrower_than_their_documents(name: str, right: list[str
         assert accepts(grammar, f"{START}[f(x={json.dumps(text, ensure_ascii=False)})]{END}"), text
     for text in wrong:
         assert not accepts(grammar, f"{START}[f(x={json.dumps(text)})]{END}"), text
+
+
+@pytest.mark.parametrize("schema", [{}, {"maxLength": 1}, {"pattern": "^[^a]$"}], ids=str)
+def test_every_short_escape(schema: dict[str, Any]) -> None:
+    """Whatever the engine's grammar says of a string."""
+    parameters = {"type": "object", "properties": {"x": {"type": "string", **schema}}, "required": ["x"]}
+    grammar = compiled(tag_for([tool(parameters)]))
+    for letter in "nrtbf\\\"'":
+        assert accepts(grammar, f'{START}[f(x="\\{letter}")]{END}'), letter
 
 
 def test_undeclared_arguments() -> None:

@@ -16,6 +16,7 @@ from tests.support.guidance_grammar import Text
 from tests.support.tags import (
     END,
     IDS,
+    RAW,
     SPECIAL,
     START,
     STOP,
@@ -24,7 +25,6 @@ from tests.support.tags import (
     block,
     calls_of,
     compiled,
-    raw,
     tokens_of,
     tool,
 )
@@ -136,9 +136,9 @@ def answer(choice: str, *, tokens: bool = False, **options: Any) -> Text:
     """The grammar of an answer; ``tokens``: where ``<think>`` and ``</think>`` are tokens."""
     if not tokens:
         return compiled(lark(STRICT, choice, token_ids=IDS, **options))
-    pieces = [*map(raw, range(len(VOCABULARY))), *(tag.encode() for tag in THINKS)]
+    pieces = (*RAW, *(tag.encode() for tag in THINKS))
     text = lark(STRICT, choice, token_ids={**IDS, **THINKS}, **options)
-    return Text(str(text), pieces, [*SPECIAL, *THINKS.values()], IDS[STOP])
+    return Text(str(text), pieces, (*SPECIAL, *THINKS.values()), IDS[STOP])
 
 
 def takes(grammar: Text, text: str, *, tokens: bool = False) -> bool:

@@ -58,6 +58,29 @@ def test_limits_of_all_lengths(low: int, high: int | None) -> None:
             assert masks_agree(grammar, f'{START}[f(x="{text}")]{END}') == fits, length
 
 
+@pytest.mark.parametrize("quote", "\"'")
+@pytest.mark.parametrize("limits", [{"maxLength": 40}, {"pattern": "^[-a-z<>]{1,12}$"}, {"pattern": "^[a-z]{1,20}$"}])
+def test_both_quotes_of_limited_strings(quote: str, limits: dict[str, Any]) -> None:
+    """What is one rule for both quotes ends at the one that began it, and behind a ``<`` all tokens are tried."""
+    grammar = string_grammar(**limits)
+    other = "'" if quote == '"' else '"'
+    assert masks_agree(grammar, f"{START}[f(x={quote}abc{quote})]{END}")
+    if "a-z]{" not in limits.get("pattern", ""):
+        assert masks_agree(grammar, f"{START}[f(x={quote}a<b><<c<{quote})]{END}")
+        assert not masks_agree(grammar, f"{START}[f(x={quote}a<|b{quote})]{END}")
+    matcher = xgr.GrammarMatcher(grammar)
+    mask = xgr.allocate_token_bitmask(1, len(VOCABULARY))
+    for token in tags.tokens_of(f"{START}[f(x={quote}ab"):
+        assert matcher.accept_token(token)
+    matcher.fill_next_token_bitmask(mask)
+    for token in range(len(VOCABULARY)):
+        taken_ = matcher.accept_token(token)
+        assert taken_ == bool(int(mask[0][token // 32]) >> (token % 32) & 1), VOCABULARY[token]
+        if taken_:
+            matcher.rollback(1)
+    assert not masks_agree(grammar, f"{START}[f(x={quote}abc{other})]{END}")
+
+
 def test_a_long_lower_limit_is_relaxed_and_takes_everything() -> None:
     for low in (100, 200, 2**40):
         grammar = string_grammar(minLength=low)
@@ -174,7 +197,7 @@ def test_noise_of_bytes_is_text_within_its_limit() -> None:
                 break
             token = chance.choice(allowed)
             assert matcher.accept_token(token)
-            text += tags.raw(token)
+            text += tags.RAW[token]
         assert matcher.accept_token(IDS['"'])
         lengths.add(len(text.decode("utf-8", "strict")))
     assert lengths == {10}

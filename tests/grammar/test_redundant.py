@@ -13,8 +13,8 @@ xgr = pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which 
 from lfm2_fixed.grammar import dfa as automata  # noqa: E402
 from lfm2_fixed.grammar import patterns  # noqa: E402
 from lfm2_fixed.grammar.notation import EBNF  # noqa: E402
+from lfm2_fixed.grammar.quotes import quoted, string, unquoted  # noqa: E402
 from lfm2_fixed.grammar.rules import Rules  # noqa: E402
-from lfm2_fixed.grammar.strings import quoted, string, unquoted  # noqa: E402
 from lfm2_fixed.grammar.work import Work  # noqa: E402
 
 # Several characters each, with what is excluded at their beginning, in them and at their end.
@@ -83,7 +83,7 @@ def test_they_add_nothing(name: str) -> None:
         ("anything", 2, 2),  # what goes on freely, and what does behind a "<"
         ("one or more", 3, 3),
         ("six or more", 13, 13),
-        ("at most six", 12, 0),  # what follows is shorter
+        ("at most six", 17, 0),  # what follows is shorter; behind a "<" one class for all places, in three rules
         ("a name", 2, 2),
     ],
 )
@@ -120,15 +120,33 @@ def test_what_includes_what() -> None:
     assert name.includes(1, 0)
     assert not name.includes(0, 1)  # empty from 1 on, and digits
     chain = automata.of_length(Work(), automata.ALL, 200, None)
-    assert not chain.includes(1, 0)  # true, but not found by few comparisons
+    assert all(chain.includes(state + 1, state) for state in range(200))
+    ends = automata.of_length(Work(), automata.ALL, 0, 200)
+    assert not any(ends.includes(state + 1, state) for state in range(200))
 
 
 def test_what_goes_on_with_itself_is_cheap_enough_for_both_quotes() -> None:
     def quotes(low: int, high: int | None) -> int:
         return len(string(Rules(), automata.of_length(Work(), automata.ALL, low, high)))
 
-    assert [quotes(low, None) for low in (0, 1, 3, 8)] == [2, 2, 2, 2]
-    assert quotes(60, None) == quotes(0, 6) == 1
+    assert [quotes(low, None) for low in (0, 1, 3, 8, 64, 300)] == [2, 2, 2, 2, 2, 2]
+    assert [quotes(0, high) for high in (1, 6, 48, 99)] == [2, 2, 2, 2]
+    assert quotes(0, 200) == 1
+
+
+def test_equal_states_are_written_once_and_count_once() -> None:
+    """A shorter limit is the end of a longer one."""
+    rules = Rules()
+    string(rules, automata.of_length(Work(), automata.ALL, 0, 48))
+    written = rules.size
+    for high in (1, 20, 47, 48):
+        assert len(string(rules, automata.of_length(Work(), automata.ALL, 0, high))) == 2
+    assert rules.size == written
+    assert (
+        len(string(rules, automata.of_length(Work(), automata.ALL, 40, 88))) == 2
+    )  # 40 new states, none of them broad
+    assert len(string(rules, automata.repeated(automata.charset([(97, 0xFFFF)])))) == 2
+    assert len(string(rules, automata.of_length(Work(), automata.charset([(97, 0xFFFF)]), 0, 60))) == 1
 
 
 def test_names_without_quotes_go_on_with_themselves() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer
@@ -18,8 +18,8 @@ class _Vocabulary:
 
     bos_token_id = None
 
-    def __init__(self, pieces: Sequence[bytes], special: Sequence[int], stop: int) -> None:
-        self.tokens = pieces
+    def __init__(self, pieces: tuple[bytes, ...], special: tuple[int, ...], stop: int) -> None:
+        self.tokens = list(pieces)
         self.special_token_ids = special
         self.eos_token_id = stop
 
@@ -27,13 +27,18 @@ class _Vocabulary:
         return [self.tokens.index(bytes([byte])) for byte in text]
 
 
+@lru_cache
+def _tokenizer(pieces: tuple[bytes, ...], special: tuple[int, ...], stop: int) -> Any:
+    """Made once, as in an engine: it takes longer than most grammars."""
+    return LLTokenizer(TokenizerWrapper(_Vocabulary(pieces, special, stop)))
+
+
 class Text:
     """A grammar in Lark.  Raises ValueError with what llguidance says of one that it refuses."""
 
-    def __init__(self, text: str, pieces: Sequence[bytes], special: Sequence[int], stop: int) -> None:
+    def __init__(self, text: str, pieces: tuple[bytes, ...], special: tuple[int, ...], stop: int) -> None:
         self.size, self.stop = len(pieces), stop
-        tokenizer = LLTokenizer(TokenizerWrapper(_Vocabulary(pieces, special, stop)))
-        self._matcher = LLMatcher(tokenizer, text, log_level=0)
+        self._matcher = LLMatcher(_tokenizer(pieces, special, stop), text, log_level=0)
         if self._matcher.is_error():
             raise ValueError(self._matcher.get_error()[:2000])
 
@@ -60,5 +65,5 @@ class Text:
         mask = allocate_token_bitmask(1, self.size)
         fill_next_token_bitmask(state, mask, 0)
         assert not state.is_error(), state.get_error()
-        words = [int(word) & 0xFFFFFFFF for word in mask[0]]
+        words = [word & 0xFFFFFFFF for word in mask[0].tolist()]
         return [at for at in range(self.size) if words[at // 32] >> (at % 32) & 1]

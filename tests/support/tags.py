@@ -37,7 +37,7 @@ _BYTES = {text[0]: at for at, text in enumerate(VOCABULARY) if isinstance(text, 
 HIGH = tuple(_BYTES.values())
 """The tokens of the bytes beyond ASCII."""
 SENTINELS = {START: IDS[START], END: IDS[END]}
-SPECIAL = [IDS[text] for text in (START, END, "<|python_start|>", STOP)]
+SPECIAL = tuple(IDS[text] for text in (START, END, "<|python_start|>", STOP))
 
 # What brings an answer to its end, from the most to the least final.
 _CLOSING = [
@@ -74,8 +74,7 @@ def compiled(tag: Any) -> Any:
     if isinstance(tag, str) and tag.startswith("root ::="):
         return llama_grammar.Text(tag)
     if isinstance(tag, str):
-        pieces = [raw(at) for at in range(len(VOCABULARY))]
-        return guidance_grammar.Text(tag, pieces, SPECIAL, IDS[STOP])
+        return guidance_grammar.Text(tag, RAW, SPECIAL, IDS[STOP])
     return _compiler().compile_structural_tag(tag)
 
 
@@ -117,10 +116,8 @@ def bytes_of(text: bytes) -> list[int]:
     return [_BYTES[byte] if byte >= 0x80 else IDS[chr(byte)] for byte in text]
 
 
-def raw(token: int) -> bytes:
-    """The bytes of a token."""
-    piece = VOCABULARY[token]
-    return piece.encode() if isinstance(piece, str) else piece
+RAW = tuple(piece.encode() if isinstance(piece, str) else piece for piece in VOCABULARY)
+"""The bytes of each token."""
 
 
 def _tokens(text: str) -> list[str]:
@@ -171,7 +168,7 @@ class _Walk:
     def allowed(self) -> dict[bytes, int]:
         self._matcher.fill_next_token_bitmask(self._mask)
         words = [int(word) & 0xFFFFFFFF for word in self._mask[0].tolist()]
-        return {raw(at): at for at in range(len(VOCABULARY)) if words[at // 32] >> (at % 32) & 1}
+        return {piece: at for at, piece in enumerate(RAW) if words[at // 32] >> (at % 32) & 1}
 
     def take(self, token: int) -> None:
         assert self._matcher.accept_token(token)
@@ -198,7 +195,7 @@ class _GuidanceWalk:
         self._grammar, self._state = grammar, grammar.begin()
 
     def allowed(self) -> dict[bytes, int]:
-        return {raw(at): at for at in self._grammar.allowed(self._state)}
+        return {RAW[at]: at for at in self._grammar.allowed(self._state)}
 
     def take(self, token: int) -> None:
         assert self._state.consume_token(token)
@@ -269,3 +266,22 @@ class Writer:
 
     def _space(self) -> str:
         return self._chance.choice(["", " "])
+
+
+def check(parameters: Any, right: list[str], wrong: list[str]) -> None:
+    """``right`` and ``wrong``: arguments of a call of ``f``, as text."""
+    tools = [tool(parameters)]
+    grammar = compiled(tag_for(tools))
+    for arguments in right:
+        assert accepts(grammar, block(f"f({arguments})")), arguments
+        assert len(calls_of(block(f"f({arguments})"), tools)) == 1
+    for arguments in wrong:
+        assert not accepts(grammar, block(f"f({arguments})")), arguments
+
+
+def one(schema: Any, right: list[str], wrong: list[str]) -> None:
+    """``right`` and ``wrong``: values of the one argument ``x``, as text."""
+    root: dict[str, Any] = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+    if isinstance(schema, dict) and "$defs" in schema:
+        root["$defs"] = schema["$defs"]
+    check(root, [f"x={value}" for value in right], [f"x={value}" for value in wrong])
