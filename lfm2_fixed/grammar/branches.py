@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .here import Here
 from .schema import ANNOTATIONS, Schema, is_of_type, resolve, says_nothing, types_of
-from .work import TooLarge
+from .work import BRANCHES, TooLarge
 
 MOST = 512
 """Conjunctions for one value: unions beside each other multiply, and each conjunction is written apart."""
@@ -53,9 +53,12 @@ def conjunctions(schemas: Sequence[Schema], root: Schema, here: Here) -> list[li
 
     Unions that would make too many are left out and reported; the rest still holds.
     """
+    before = here.work.branches
     try:
         return _Expansion(root, here, unions=True).all(schemas)
     except TooLarge:
+        # They were looked at and none is written: one such value does not leave the others without their unions.
+        here.work.branches = min(here.work.branches, before + MOST)
         here.relax("anyOf/oneOf (too many branches)")
         return _Expansion(root, here, unions=False).all(schemas)
 
@@ -114,6 +117,9 @@ class _Expansion:
             return
         first, *rest = unions
         for branch in first.branches:
+            self._here.work.branches += 1
+            if self._here.work.branches > BRANCHES:
+                raise TooLarge("too many branches in this request")
             self._expand([_Todo(branch, first.through, first.place, first.through)], parts, rest, seen)
 
     def _joined(self, item: _Todo, schema: Part, seen: frozenset[str]) -> list[_Todo]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 from .charsets import ALL, CharSet, chars, charset, complement, contains, intersection
 from .work import TooLarge, Work
@@ -241,6 +242,31 @@ def _numbered(trie: list[dict[str, int]], joined: list[int], final: list[bool]) 
         if len(todo) > MAX_STATES:
             raise TooLarge("too many states")
     return Dfa(tuple(edges), tuple(final[state] for state in todo))
+
+
+def none_of(work: Work, words: Iterable[str], most: int) -> Dfa:
+    """All strings but these; it has a state more than :func:`one_of` makes of them, and needs no joining.
+
+    The words end somewhere: so no state of theirs takes everything or nothing, and those that differed still do.
+
+    Raises:
+        TooLarge: the words take more than ``most`` states.
+    """
+    listed = one_of(work, words)
+    if len(listed.edges) > most:
+        raise TooLarge("too many words")
+    # The state for all that is none of the words is numbered where it is reached from the start, as everywhere.
+    sink = 1 + len({target for _, target in listed.edges[0]})
+    edges: list[tuple[tuple[CharSet, int], ...]] = []
+    for state in listed.edges:
+        work.spend(1 + len(state))
+        out = [(label, target + (target >= sink)) for label, target in state]
+        out.append((complement(charset(r for label, _ in state for r in label)), sink))
+        edges.append(tuple(sorted(out, key=itemgetter(1))))
+    edges.insert(sink, ((ALL, sink),))
+    accepting = [not yes for yes in listed.accepting]
+    accepting.insert(sink, True)
+    return Dfa(tuple(edges), tuple(accepting))
 
 
 def both(work: Work, a: Dfa, b: Dfa) -> Dfa:

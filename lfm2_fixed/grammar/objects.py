@@ -9,7 +9,6 @@ from typing import Any
 from ..core.cursor import is_name
 from . import dfa as automata
 from . import patterns
-from .charsets import ALL
 from .dfa import Dfa
 from .here import Here
 from .quotes import constant_string, string, unquoted
@@ -299,6 +298,8 @@ class Writer:
         unknown = len(known) < len(self._patterns)
         if not free and not self._patterns:
             return []
+        if not known and self._region((), free=free, unknown=unknown) is None:
+            return []  # as most objects say; to tell the declared names from others would be half of the work
         regions: list[tuple[Dfa, tuple[str, ...]]] = [(self._undeclared(), ())]
         for pattern, matching in known.items():
             try:
@@ -341,15 +342,15 @@ class Writer:
         """The names that may be written and are not declared.  Those of arguments are never empty."""
         work = self._here.work
         try:
-            start = self._names.dfa if self._names is not None else automata.ANY
-            if self._names is None and self._arguments:
-                start = automata.of_length(work, ALL, 1, None)
+            if self._names is None:
+                never = [*([""] if self._arguments else []), *self._keys]
+                return automata.none_of(work, never, _EXCLUDED) if never else automata.ANY
             if not self._keys:
-                return start
+                return self._names.dfa
             declared = automata.one_of(work, self._keys)
             if len(declared.edges) > _EXCLUDED:
                 raise TooLarge("too many names")
-            return automata.but_not(work, start, declared)
+            return automata.but_not(work, self._names.dfa, declared)
         except TooLarge:
             self._here.relax("additionalProperties (declared names may be written as others)")
             return automata.ANY if self._names is None else self._names.dfa

@@ -23,6 +23,9 @@ REQUEST_STEPS = 80_000
 VALUES = 2500
 """Values that are written for one request, whatever they say: each takes about 80 µs.  The largest collections of tools
 of real servers have some 1,000; what comes behind these has its type alone."""
+BRANCHES = 2500
+"""Branches of unions that are looked at for one request; each is written apart, which takes 25 µs.  The largest
+configuration files have some 800.  Behind these, unions are left out; what one value may take is bounded by itself."""
 _MEMBERS = 5
 """So many members whose values have been written before take the time of a value: objects of hundreds of members, each
 an object of the same members, have more members than values."""
@@ -57,6 +60,8 @@ class Work:
         """Values that were written."""
         self.members = 0
         """Members of objects that were begun: counted before the values in them, which may be objects, too."""
+        self.branches = 0
+        """Branches of unions that were looked at."""
         self._charged: set[Hashable] = set()
         self._states: dict[Hashable, int] = {}
 

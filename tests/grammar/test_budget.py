@@ -13,7 +13,7 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 from lfm2_fixed.grammar import gbnf, patterns, regex, relaxed, structural_tag, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
-from lfm2_fixed.grammar.work import KEYWORD_STEPS, REQUEST_STEPS, STATES, VALUES, TooLarge, Work
+from lfm2_fixed.grammar.work import BRANCHES, KEYWORD_STEPS, REQUEST_STEPS, STATES, VALUES, TooLarge, Work
 from tests.support.steps import lines_run
 from tests.support.tags import accepts, block, compiled, tag_for, tool
 
@@ -97,6 +97,20 @@ def test_many_keywords_share_one_budget() -> None:
     taken, _, relaxed = build(ranges)
     assert taken <= REQUEST_STEPS + KEYWORD_STEPS + 2 * WRITTEN
     assert {word for _, word in relaxed} == {"minimum/maximum"}
+
+
+def test_many_unions_share_the_branches_of_a_request() -> None:
+    def union(n: int) -> dict[str, Any]:
+        return {"anyOf": [{"type": "object", "properties": {f"k{n}_{m}": {"type": "null"}}} for m in range(20)]}
+
+    half = {f"p{n}": union(n) for n in range(BRANCHES // 40)}
+    assert not build(half)[2]
+    _, size, relaxed = build({f"p{n}": union(n) for n in range(BRANCHES // 10)})
+    assert {word for _, word in relaxed} == {"anyOf/oneOf (too many branches)"}
+    assert len(relaxed) == BRANCHES // 20, "those behind the first half"
+    assert size < 3 * build(half)[1]
+    product = {"allOf": [union(1), union(2), union(3)]}
+    assert {place for place, _ in build({"x": product, **half})[2]} == {"x"}, "one value does not take from the others"
 
 
 def test_many_values_keep_their_types() -> None:

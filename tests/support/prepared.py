@@ -25,7 +25,7 @@ from rig import ROOT, Server, end_with_parent
 
 MODULE = "vllm.entrypoints.openai.api_server"
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([MODULE])
+_context.set_forkserver_preload(["tests.support.preloaded"])
 
 
 class PreparedServer(Server):
@@ -74,6 +74,7 @@ def _serve(flags: list[str], environment: dict[str, str], log: str) -> None:
     os.environ.update(environment)
     for number in (1, 2):
         os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), number)
+    assert "tests.support.preloaded" in sys.modules  # the fork server does not say what it could not import
     assert not any(name.split(".")[0] == "lfm2_fixed" for name in sys.modules)
     for name, module in list(sys.modules.items()):
         if name.startswith("vllm.") and hasattr(module, "get_mp_context"):
