@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 
 from .here import Here
 from .schema import ANNOTATIONS, Schema, is_of_type, resolve, says_nothing, types_of
-from .work import BRANCHES, TooLarge
+from .work import BRANCH_STEPS, TooLarge
 
 MOST = 512
 """Conjunctions for one value: unions beside each other multiply, and each conjunction is written apart."""
-_STEPS = 4096
-"""Branches that are looked at for one value."""
+_STEPS = 1024
+"""Branches that are looked at for one value: 8 ms."""
 
 _JOINING = ("$ref", "allOf", "anyOf", "oneOf", "$defs", "definitions")
+
+_EXPANDED = frozenset([*_JOINING, "if", "not"])
+"""Keywords that are read here; the others are left to who writes the values."""
 
 Part = Mapping[str, Any]
 Place = tuple[int, ...]
@@ -53,14 +56,18 @@ def conjunctions(schemas: Sequence[Schema], root: Schema, here: Here) -> list[li
 
     Unions that would make too many are left out and reported; the rest still holds.
     """
-    before = here.work.branches
+    if all(isinstance(schema, Mapping) and schema.keys().isdisjoint(_EXPANDED) for schema in schemas):
+        return [[schema for schema in schemas if isinstance(schema, Mapping)]]  # most values: there is one way
     try:
-        return _Expansion(root, here, unions=True).all(schemas)
+        if here.work.spent:
+            raise TooLarge("too much work")
+        found = _Expansion(root, here, unions=True).all(schemas)
     except TooLarge:
-        # They were looked at and none is written: one such value does not leave the others without their unions.
-        here.work.branches = min(here.work.branches, before + MOST)
+        here.work.charge(_STEPS)  # one such value does not take the unions from all others
         here.relax("anyOf/oneOf (too many branches)")
-        return _Expansion(root, here, unions=False).all(schemas)
+        found = _Expansion(root, here, unions=False).all(schemas)
+    here.work.charge(BRANCH_STEPS * len(found))
+    return found
 
 
 class _Expansion:
@@ -117,9 +124,6 @@ class _Expansion:
             return
         first, *rest = unions
         for branch in first.branches:
-            self._here.work.branches += 1
-            if self._here.work.branches > BRANCHES:
-                raise TooLarge("too many branches in this request")
             self._expand([_Todo(branch, first.through, first.place, first.through)], parts, rest, seen)
 
     def _joined(self, item: _Todo, schema: Part, seen: frozenset[str]) -> list[_Todo]:

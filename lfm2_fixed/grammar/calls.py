@@ -55,6 +55,7 @@ def _arguments(rules: Rules, work: Work, function: Function, *, held: bool) -> s
         schema: Any = {}
     else:
         schema = json.loads(function.parameters)
+    work.begin_tool()
     if held:
         if schema == {} or schema is False:
             return rules.one_of('")"')

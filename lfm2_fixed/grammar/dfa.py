@@ -34,6 +34,13 @@ class Dfa:
     edges: tuple[tuple[tuple[CharSet, int], ...], ...]
     accepting: tuple[bool, ...]
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.edges, self.accepting))  # it is asked for at every string
+
     @property
     def empty(self) -> bool:
         """Whether no string is accepted."""

@@ -14,7 +14,7 @@ from .here import Here
 from .quotes import constant_string, string, unquoted
 from .rules import SEPARATOR, literal
 from .schema import Schema
-from .work import NotRegular, TooLarge
+from .work import MEMBER_STEPS, NotRegular, TooLarge
 
 # Letters that Python's identifiers have, too, in the order of their code points: Latin, Greek, Cyrillic, kana,
 # Chinese, Korean.  Names in other scripts are written through ``**{"…": …}``.
@@ -152,7 +152,7 @@ class Writer:
 
     def _members(self, keys: Sequence[str], extras: Sequence[str], closing: str) -> str | None:
         obj, rules = self._obj, self._rules
-        self._here.work.members += len(keys)
+        self._here.work.charge(MEMBER_STEPS * len(keys))
         required = set(obj.required)
         entries: list[tuple[str, bool]] = []
         for key in keys:

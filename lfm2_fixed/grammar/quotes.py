@@ -30,8 +30,13 @@ _PLAIN = re.compile(r"[ !#-&(-\[\]-~]*")
 
 def is_plain(rules: Rules, dfa: Dfa) -> bool:
     """Whether no character that is accepted needs an escape."""
-    never = union(CONTROLS, chars("\"'\\" + "".join(guard[0] for guard in rules.guards)))
-    return not any(intersection(label, never) for edges in dfa.edges for label, _ in edges)
+    return not any(_needs_escape(label, rules.guards) for edges in dfa.edges for label, _ in edges)
+
+
+@lru_cache(maxsize=4096)  # an automaton has few labels and many edges
+def _needs_escape(label: CharSet, guards: tuple[str, ...]) -> bool:
+    never = union(CONTROLS, chars("\"'\\" + "".join(guard[0] for guard in guards)))
+    return bool(intersection(label, never))
 
 
 def quoted(rules: Rules, dfa: Dfa, quote: str, *, closed: bool = True) -> str:
@@ -125,9 +130,15 @@ def _goes_on(dfa: Dfa, state: int, begun: str, guard: str) -> bool:
 
 def string(rules: Rules, dfa: Dfa) -> list[str]:
     """String literals whose value ``dfa`` accepts, in both quotes where that is cheap."""
-    if is_plain(rules, dfa) and not rules.notation.joins:
-        return [f"{literal(quote)} {inner} {literal(quote)}" for quote, inner in between_quotes(rules, dfa)]
-    return [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in quotes_of(rules, dfa)]
+    ident = rules.ident(dfa)
+    if ident not in rules.strings:
+        if is_plain(rules, dfa) and not rules.notation.joins:
+            inner = between_quotes(rules, dfa)
+            rules.strings[ident] = [f"{literal(quote)} {text} {literal(quote)}" for quote, text in inner]
+        else:
+            quotes = quotes_of(rules, dfa)
+            rules.strings[ident] = [f"{literal(quote)} {quoted(rules, dfa, quote)}" for quote in quotes]
+    return rules.strings[ident]
 
 
 def between_quotes(rules: Rules, dfa: Dfa, *, counted: bool = False) -> list[tuple[str, str]]:

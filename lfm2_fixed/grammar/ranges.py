@@ -22,7 +22,7 @@ from .dfa import Dfa
 from .digits import FRACTION, Between, Decimals, Fractions, Listed, NoFractions, decimals, scientific
 from .here import Here
 from .quotes import unquoted
-from .work import TooLarge, Work
+from .work import NUMBER_RULE_STEPS, TooLarge, Work
 
 Exact = Union[int, float]
 
@@ -34,11 +34,7 @@ _WRITTEN_OUT = Decimal(10**40)
 """Numbers beyond this are written with an exponent only, unless they have to be integers."""
 _LARGEST = 1.7976931348623157e308
 """The largest float; a limit from here on is none."""
-_OVERDRAFT = 40_000
-"""Steps that limits may take when automata have taken all: they are cheap, and must not pay for a hostile pattern."""
-_STEPS_OF_A_RULE = 8
-"""What writing one takes, in steps."""
-_STEPS_OF_FLOATS = 300
+_STEPS_OF_FLOATS = 200
 """What comparing digit by digit with a float's limits takes beside that, in steps."""
 _LISTED = 300
 """So many multiples are listed rather than computed."""
@@ -109,7 +105,7 @@ def _at_most(number: Number, bound: Exact, is_open: bool) -> None:
 def write(number: Number, here: Here, *, integer: bool) -> str | None:
     """The rule for a number; None if none is left."""
     low, high = number.low, number.high
-    if here.work.left <= -_OVERDRAFT and (low is not None or high is not None):
+    if here.work.spent and (low is not None or high is not None):
         here.relax("minimum/maximum")
         low = high = None
     if low is None and high is None and not number.steps:
@@ -120,7 +116,7 @@ def write(number: Number, here: Here, *, integer: bool) -> str | None:
     size = here.rules.size
     found = _within(number, low, high, here, integer=integer)
     looked_at = 0 if integer else _STEPS_OF_FLOATS
-    here.work.charge(_STEPS_OF_A_RULE * (here.rules.size - size) + looked_at)
+    here.work.charge(NUMBER_RULE_STEPS * (here.rules.size - size) + looked_at)
     return found
 
 

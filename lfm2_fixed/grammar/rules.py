@@ -40,6 +40,8 @@ class Rules:
         self._idents: dict[object, int] = {}
         self._futures: dict[int, list[int]] = {}
         self._in_both_quotes: set[int] = set()
+        self.strings: dict[int, list[str]] = {}
+        """The literals of automata, by their :meth:`ident`: most strings of a request are of few."""
         self._depths = Depths(self._rules)
         self.impossible: set[str] = set()
         """Rules that nothing satisfies; only a value that contains itself can still refer to one."""

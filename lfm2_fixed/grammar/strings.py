@@ -17,7 +17,7 @@ from .formats import FORMATS
 from .here import Here
 from .quotes import CONTROLS, any_escape, between_quotes, is_plain, quoted, quotes_of, string
 from .rules import char_class, literal
-from .work import NotRegular, TooLarge, Work
+from .work import STRING_RULE_STEPS, NotRegular, TooLarge, Work
 
 _CHAIN = 48
 """Up to here a length limit of a broad string is counted by states, which is exact and has quick masks, but takes
@@ -59,10 +59,13 @@ class Text:
             try:
                 found, whole = _automaton(here.work, keyword, pattern)
                 so_far = dfa
-                dfa = here.work.once(
-                    ("all of", *key),
-                    lambda inner: automata.both(inner, so_far, found),  # noqa: B023
-                )
+                if so_far == automata.ANY:
+                    dfa = found
+                else:
+                    dfa = here.work.once(
+                        ("all of", *key),
+                        lambda inner: automata.both(inner, so_far, found),  # noqa: B023
+                    )
                 if not whole:
                     here.relax(f"{keyword} (its counts)")
             except (NotRegular, TooLarge):
@@ -121,6 +124,13 @@ def format_(text: Text, part: Mapping[str, Any], here: Here) -> None:
 
 def write(text: Text, here: Here) -> list[str]:
     """The alternatives for a string literal; none if no string is left."""
+    size = here.rules.size
+    found = _literals(text, here)
+    here.work.charge_keyword(STRING_RULE_STEPS * (here.rules.size - size))
+    return found
+
+
+def _literals(text: Text, here: Here) -> list[str]:
     rules, work = here.rules, here.work
     low, high = text.low, text.high
     if high is not None and high < low:

@@ -10,7 +10,6 @@ where ``additionalProperties`` allows them explicitly or the schema declares no 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,15 +23,17 @@ from .instances import satisfies
 from .keywords import check, implied, known, not_enforced
 from .quotes import string
 from .rules import SEPARATOR, Rules, literal
-from .schema import MAX_DEPTH, Schema, canonical, types_of
-from .work import VALUES, TooLarge, Work
+from .schema import ANNOTATIONS, MAX_DEPTH, Schema, canonical, types_of
+from .work import LISTED_STEPS, VALUE_STEPS, TooLarge, Work
 
 __all__ = ["Values"]
 
-_STEPS_OF_A_VALUE = 30
-"""What writing a value's rules takes in any case, in steps."""
 _IN_NAMES = {"type", "pattern", "format", "minLength", "maxLength", "enum", "const", "description", "title"}
 """Keywords that are understood in ``propertyNames``."""
+
+
+def _says_more_than_types(schemas: Sequence[Schema]) -> bool:
+    return any(not isinstance(schema, Mapping) or schema.keys() - ANNOTATIONS - {"type"} for schema in schemas)
 
 
 class Values:
@@ -52,9 +53,9 @@ class Values:
     def __init__(self, rules: Rules, work: Work, root: Schema, report: Report) -> None:
         self._root = root
         self._here = Here("", rules, work, report, self.value)
-        text = json.dumps(root)
+        text = repr(root)  # twice as quick as JSON, and as good a key
         # What references mean depends on the root: values of different tools are the same only without any.
-        self._context = rules.ident(text) if '"$ref"' in text else -1
+        self._context = rules.ident(text) if "'$ref'" in text else -1
         self._depth = 0
         self._named: dict[tuple[int, ...], tuple[str, Sequence[Schema]]] = {}
         """Rules by the identity of the schemas, which are kept, so that no other object gets it."""
@@ -70,19 +71,20 @@ class Values:
         if ids in self._named:
             name, new = self._named[ids][0], False
         else:
-            name, new = rules.reserve(("value", self._context, json.dumps(schemas)))
+            name, new = rules.reserve(("value", self._context, repr(schemas)))
             self._named[ids] = name, schemas
         if new:
-            here.work.charge(_STEPS_OF_A_VALUE)
-            here.work.values += 1
+            spent = here.work.spent
+            if not spent:  # types alone are quickly written, and take nothing from other tools
+                here.work.charge(VALUE_STEPS)
             self._depth += 1
             try:
                 if self._depth > MAX_DEPTH:
                     here.relax("nesting")
                     alternatives = [self.anything()]
-                elif here.work.written > VALUES and (loose := self._only_types(schemas)) != schemas:
-                    self._here.relax(f"more than the types of what follows the first {VALUES} values")
-                    alternatives = [str(self.value(loose, here))]
+                elif spent and _says_more_than_types(schemas):
+                    self._here.relax("more than the types of what is left, which takes too much work")
+                    alternatives = [str(self.value(self._only_types(schemas), here))]
                 else:
                     branches = conjunctions(schemas, self._root, here)
                     alternatives = [text for parts in branches for text in self._branch(parts, here)]
@@ -182,6 +184,7 @@ class Values:
 
     def _listed(self, lists: Sequence[Sequence[Any]], parts: Sequence[Mapping[str, Any]], here: Here) -> list[str]:
         """The literals of the values that are in all ``lists`` and satisfy all ``parts``."""
+        here.work.charge(LISTED_STEPS * sum(map(len, lists)))
         others = [{canonical(value) for value in values} for values in lists[1:]]
         values = {canonical(value): value for value in lists[0]}
         chosen = [value for text, value in values.items() if all(text in texts for texts in others)]

@@ -1,9 +1,10 @@
 """A bound on the work that one request's grammar may take, in steps.
 
-Automata can grow beyond any measure (a pattern with two counted repetitions, a union of unions), and the server's
-event loop waits for them.  So everything that builds one counts its steps: about one for each edge that is looked
-at, which is some 0.5 to 1 µs of CPU on a machine of 2024.  When a keyword would need more than it may take, it is
-left out of the grammar and reported; everything else in the schema still holds.
+Automata can grow beyond any measure (a pattern with two counted repetitions, a union of unions), and so can what is
+written; the server's other requests wait for them.  So everything that builds an automaton counts its steps: about one
+for each edge that is looked at, which is some 1 to 1.3 µs of CPU on a machine of 2024; and writing a rule is charged
+what it takes, in the same unit.  When a keyword would need more than it may take, it is left out of the grammar and
+reported; everything else in the schema still holds.
 
 Steps, not time: the same schema gives the same grammar on every machine, and a test can count.
 """
@@ -16,19 +17,30 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-KEYWORD_STEPS = 30_000
-"""What one keyword may take: 15 to 30 ms.  Patterns of real schemas take below 3,000."""
-REQUEST_STEPS = 80_000
-"""What all keywords of one request may take together: 40 to 110 ms, which leaves as much for writing the rules."""
-VALUES = 2500
-"""Values that are written for one request, whatever they say: each takes about 80 µs.  The largest collections of tools
-of real servers have some 1,000; what comes behind these has its type alone."""
-BRANCHES = 2500
-"""Branches of unions that are looked at for one request; each is written apart, which takes 25 µs.  The largest
-configuration files have some 800.  Behind these, unions are left out; what one value may take is bounded by itself."""
-_MEMBERS = 5
-"""So many members whose values have been written before take the time of a value: objects of hundreds of members, each
-an object of the same members, have more members than values."""
+KEYWORD_STEPS = 14_000
+"""What one keyword may take: 10 to 18 ms.  Patterns of real tools take below 3,000; labels of host names, with their 63
+characters, 13,400."""
+AUTOMATA_STEPS = 14_500
+"""What all keywords of one tool may take before the next one is left out: with it 35 ms at most.  More than one may
+take, for a pattern that is too large is tried again without its counts."""
+WRITING_STEPS = 14_500
+"""What writing one tool's rules may take: 15 ms.  Then values have their types alone.  Apart from what the keywords may
+take, so that a hostile pattern leaves everything else as it is.  Reading a schema comes on top, 10 ms for 200 KB.  The
+dearest tools of real servers take 2,400, both together; a union of 300 objects takes 14,200."""
+REQUEST_STEPS = 160_000
+"""What all tools of one request may take together: 200 ms.  All 187 tools of three real servers take 35,000."""
+VALUE_STEPS = 25
+"""What writing a value takes in any case."""
+MEMBER_STEPS = 8
+"""What writing a member of an object takes beside its value."""
+NUMBER_RULE_STEPS = 11
+"""What writing a rule of a number takes; limits may need dozens."""
+STRING_RULE_STEPS = 28
+"""What writing a rule of a string takes; each length has four, and these are the keyword's."""
+LISTED_STEPS = 4
+"""What writing a value of an ``enum`` takes."""
+BRANCH_STEPS = 10
+"""What finding a way through unions takes."""
 STATES = 2000
 """States, of strings whose length is counted by them, that are written for one request; equal strings once.  Each is
 some four rules, 40 µs each.  Behind these, lengths are left out."""
@@ -38,6 +50,7 @@ _REMEMBERED = 2048
 """Results kept for the whole process; the oldest goes first."""
 
 _memory: dict[Hashable, tuple[Any, int]] = {}
+_own: dict[Hashable, Any] = {}
 _lock = Lock()
 """Servers build grammars in threads; the oldest result is looked for while another one may be added."""
 
@@ -54,21 +67,22 @@ class Work:
     """Steps that are left, and how many were taken."""
 
     def __init__(self, steps: int = REQUEST_STEPS) -> None:
-        self.left = steps
         self.taken = 0
-        self.values = 0
-        """Values that were written."""
-        self.members = 0
-        """Members of objects that were begun: counted before the values in them, which may be objects, too."""
-        self.branches = 0
-        """Branches of unions that were looked at."""
+        self.written = 0
+        """What of it was taken for writing."""
+        self._left = steps
+        self._automata = self._writing = steps
         self._charged: set[Hashable] = set()
         self._states: dict[Hashable, int] = {}
 
+    def begin_tool(self) -> None:
+        """What follows belongs to one tool."""
+        self._automata, self._writing = AUTOMATA_STEPS, WRITING_STEPS
+
     @property
-    def written(self) -> int:
-        """All that was written, in values: see ``VALUES``."""
-        return self.values + self.members // _MEMBERS
+    def spent(self) -> bool:
+        """Whether no more is to be written than has to be, in this tool or in the request."""
+        return self._left <= 0 or self._writing <= 0
 
     def admits(self, automaton: Hashable, states: int) -> bool:
         """Whether an automaton of so many states may be written, which counts the first time."""
@@ -79,20 +93,36 @@ class Work:
         return True
 
     def spend(self, steps: int) -> None:
-        """Take ``steps``.
+        """Take ``steps`` for an automaton.
 
         Raises:
             TooLarge: there are no more.
         """
-        self.taken += steps
-        self.left -= steps
-        if self.left < 0:
+        self._take(steps)
+        if self._left < 0 or self._automata < 0:
             raise TooLarge("too much work")
 
     def charge(self, steps: int) -> None:
         """Take ``steps`` for what is written in any case; those that ask later may get nothing."""
+        self.written += steps
+        self._writing -= steps
+        self._all(steps)
+
+    def charge_keyword(self, steps: int) -> None:
+        """The same for what a keyword has written: states of a string, of which a request has ``STATES`` at most; one
+        long string leaves something to the other keywords."""
+        steps = min(steps, KEYWORD_STEPS // 2)
+        self.written += steps
+        self._take(steps)
+
+    def _take(self, steps: int) -> None:
+        """For an automaton."""
+        self._automata -= steps
+        self._all(steps)
+
+    def _all(self, steps: int) -> None:
         self.taken += steps
-        self.left -= steps
+        self._left -= steps
 
     def once(self, key: Hashable, make: Callable[[Work], T]) -> T:
         """What ``make`` returns or raises, remembered under ``key`` for the whole process.
@@ -102,7 +132,7 @@ class Work:
         What it took is charged here once, also if the result was remembered: what a request may take does not
         depend on the requests before it.
         """
-        if self.left <= 0:
+        if self._left <= 0 or self._automata <= 0:
             raise TooLarge("too much work")
         known = _memory.get(key)  # one look: another thread may drop it
         if known is not None:
@@ -117,7 +147,7 @@ class Work:
             _remember(key, result, taken)
         if key not in self._charged:
             self._charged.add(key)
-            self.charge(min(taken, KEYWORD_STEPS))
+            self._take(min(taken, KEYWORD_STEPS))
         if isinstance(result, Exception):
             raise result
         return result  # type: ignore[no-any-return]
@@ -128,12 +158,9 @@ def own(key: Hashable, make: Callable[[Work], T]) -> T:
 
     They are never refused and charged to nobody; each is built once in the process.
     """
-    known = _memory.get(key)
-    if known is not None:
-        return known[0]  # type: ignore[no-any-return]
-    result = make(Work(_OWN_STEPS))
-    _remember(key, result, 0)
-    return result
+    if key not in _own:
+        _own[key] = make(Work(_OWN_STEPS))
+    return _own[key]  # type: ignore[no-any-return]
 
 
 def _remember(key: Hashable, result: Any, taken: int) -> None:
@@ -144,5 +171,5 @@ def _remember(key: Hashable, result: Any, taken: int) -> None:
 
 
 def forget() -> None:
-    """Drop all remembered results (for measurements and tests)."""
+    """Drop all remembered results but those of :func:`own` (for measurements and tests)."""
     _memory.clear()

@@ -13,24 +13,36 @@ pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes 
 from lfm2_fixed.grammar import gbnf, patterns, regex, relaxed, structural_tag, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
-from lfm2_fixed.grammar.work import BRANCHES, KEYWORD_STEPS, REQUEST_STEPS, STATES, VALUES, TooLarge, Work
+from lfm2_fixed.grammar.work import (
+    AUTOMATA_STEPS,
+    KEYWORD_STEPS,
+    MEMBER_STEPS,
+    REQUEST_STEPS,
+    STATES,
+    WRITING_STEPS,
+    TooLarge,
+    Work,
+)
 from tests.support.steps import lines_run
 from tests.support.tags import accepts, block, compiled, tag_for, tool
 
-WRITTEN = 60_000
-"""Steps for the rules of the largest schema here, over what keywords may take."""
+MOST = AUTOMATA_STEPS + KEYWORD_STEPS + WRITING_STEPS
+"""What a tool may take; the last value that is begun, and the types of those behind it, come on top."""
+OVER = 20_000
+REST = "more than the types of what is left, which takes too much work"
 
 
-def build(properties: dict[str, Any]) -> tuple[int, int, set[tuple[str, str]]]:
-    """Steps taken, characters of the grammar, and what was relaxed."""
+def build(properties: dict[str, Any], *, automata: bool = False) -> tuple[int, int, set[tuple[str, str]]]:
+    """Steps taken (for automata alone), characters of the grammar, and what was relaxed."""
     work.forget()
     relaxed: set[tuple[str, str]] = set()
     rules, budget = Rules(), Work(REQUEST_STEPS)
+    budget.begin_tool()
     schema = {"type": "object", "properties": properties}
     values = Values(rules, budget, schema, lambda place, word: relaxed.add((place, word)))
     text = rules.text(str(values.arguments()))
-    assert budget.taken > 0, "nothing was counted"
-    return budget.taken, len(text), relaxed
+    assert budget.taken >= budget.written > 0, "nothing was counted"
+    return budget.taken - (budget.written if automata else 0), len(text), relaxed
 
 
 CODES = [f"{a}{b}{c}" for a in "ABCDE" for b in "EFGH" for c in "XYZ"]
@@ -52,7 +64,7 @@ CODES = [f"{a}{b}{c}" for a in "ABCDE" for b in "EFGH" for c in "XYZ"]
     ],
 )
 def test_what_real_schemas_ask_for_is_cheap(schema: Any, steps: int) -> None:
-    taken, _, relaxed = build({"x": schema})
+    taken, _, relaxed = build({"x": schema}, automata=True)
     assert taken <= steps
     assert not relaxed
 
@@ -81,7 +93,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_schema_takes_more_than_its_budget(name: str) -> None:
     taken, size, relaxed = build({"x": HOSTILE[name], "y": {"type": "integer", "maximum": 3}})
-    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + WRITTEN
+    assert taken <= MOST + OVER
     assert size < 500_000
     assert {place.partition(".")[0] for place, _ in relaxed} <= {"x"}
     # The second time everything is remembered, failures as well, and costs the request the same.
@@ -91,58 +103,83 @@ def test_no_schema_takes_more_than_its_budget(name: str) -> None:
 def test_many_keywords_share_one_budget() -> None:
     properties = {f"p{n}": {"type": "string", "pattern": f"^[a-z]{{1,40}}-{n}.{{0,30}}$"} for n in range(300)}
     taken, _, relaxed = build(properties)
-    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + WRITTEN
+    assert taken <= MOST + OVER
     assert 0 < len(relaxed) < 300
     ranges = {f"p{n}": {"type": "number", "minimum": n * 1.37, "maximum": 1000 + n * 3.1} for n in range(2000)}
     taken, _, relaxed = build(ranges)
-    assert taken <= REQUEST_STEPS + KEYWORD_STEPS + 2 * WRITTEN
-    assert {word for _, word in relaxed} == {"minimum/maximum"}
+    assert taken <= MOST + OVER + 2000 * MEMBER_STEPS
+    assert {word for _, word in relaxed} == {REST}
 
 
-def test_many_unions_share_the_branches_of_a_request() -> None:
+def test_many_unions_share_one_budget() -> None:
     def union(n: int) -> dict[str, Any]:
         return {"anyOf": [{"type": "object", "properties": {f"k{n}_{m}": {"type": "null"}}} for m in range(20)]}
 
-    half = {f"p{n}": union(n) for n in range(BRANCHES // 40)}
-    assert not build(half)[2]
-    _, size, relaxed = build({f"p{n}": union(n) for n in range(BRANCHES // 10)})
-    assert {word for _, word in relaxed} == {"anyOf/oneOf (too many branches)"}
-    assert len(relaxed) == BRANCHES // 20, "those behind the first half"
-    assert size < 3 * build(half)[1]
+    few = {f"p{n}": union(n) for n in range(6)}
+    assert not build(few)[2]
+    taken, size, relaxed = build({f"p{n}": union(n) for n in range(250)})
+    assert taken <= MOST + OVER
+    assert {word for _, word in relaxed} == {REST}
+    assert size < build({f"p{n}": union(n) for n in range(500)})[1] < 1.5 * size
     product = {"allOf": [union(1), union(2), union(3)]}
-    assert {place for place, _ in build({"x": product, **half})[2]} == {"x"}, "one value does not take from the others"
+    assert {place for place, _ in build({"x": product, **few})[2]} == {"x"}, "one value does not take from the others"
 
 
 def test_many_values_keep_their_types() -> None:
-    properties = {f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES + 500)}
-    _, size, relaxed = build(properties)
-    assert size < 2_000_000
-    assert {word for _, word in relaxed} == {f"more than the types of what follows the first {VALUES} values"}
-    half = build({f"p{n}": {"type": "string", "maxLength": n} for n in range(1, VALUES - 500)})
-    assert not half[2]
+    properties = {f"p{n}": {"type": "string", "maxLength": n + 60} for n in range(1000)}
+    taken, size, relaxed = build(properties)
+    assert taken <= MOST + OVER + 1000 * MEMBER_STEPS
+    assert size < 200_000
+    assert {word for _, word in relaxed} == {REST}
+    assert not build({f"p{n}": {"type": "string", "maxLength": n + 60} for n in range(100)})[2]
+
+
+def test_each_tool_has_a_budget_and_the_request_has_one(caplog: pytest.LogCaptureFixture) -> None:
+    def one(n: int) -> dict[str, Any]:
+        fields = {f"p{m}": {"type": "integer", "minimum": n * 1000 + m} for m in range(400)}
+        return tool({"type": "object", "properties": fields, "required": ["p0"]}, f"budget_{n}")
+
+    def relaxed_tools() -> set[str]:
+        found = {word for word in caplog.text.replace("'", " ").split() if word.startswith("budget_")}
+        caplog.clear()
+        relaxed.forget()
+        return found
+
+    grammar = compiled(tag_for([one(0), tool({"type": "object", "properties": {"x": {"maximum": 3}}}, "small")]))
+    assert relaxed_tools() == {"budget_0"}
+    assert accepts(grammar, block("small(x=3)")) and not accepts(grammar, block("small(x=4)"))
+    small = [
+        tool({"type": "object", "properties": {f"p{n}": {"type": "integer", "minimum": n}}}, f"budget_{n}")
+        for n in range(300)
+    ]
+    tag_for(small)
+    assert relaxed_tools() == set(), "as many tools as anyone has"
+    tag_for([one(n) for n in range(12)])
+    assert len(relaxed_tools()) == 12
 
 
 def test_lengths_share_the_states_of_a_request(caplog: pytest.LogCaptureFixture) -> None:
     """They are quickly counted, but their rules take a hundred times as long to write."""
     fields = {f"s{n}": {"type": "string", "minLength": n % 16, "maxLength": 30 + n // 16} for n in range(288)}
+    names = list(fields)
+    tools = [
+        tool({"properties": {name: fields[name] for name in names[24 * n : 24 * n + 24]}}, f"f{n}") for n in range(12)
+    ]
     for make in (structural_tag, gbnf):
-        assert json.dumps(make([tool({"properties": fields})], "required")).count(" ::= ") < 5 * STATES
-        assert "'s287'" in caplog.text and "'s40'" not in caplog.text
+        assert json.dumps(make(tools, "required")).count(" ::= ") < 5 * STATES
+        assert "minLength/maxLength" in caplog.text and "'s40'" not in caplog.text
         caplog.clear()
         relaxed.forget()
-    same = {f"s{n}": fields["s5"] for n in range(288)}
-    gbnf([tool({"properties": same})], "required")
+    gbnf([tool({"properties": dict.fromkeys(names[:100], fields["s5"])})], "required")
     assert not caplog.text, "equal ones are written once"
 
 
 def test_objects_of_the_same_members_within_each_other() -> None:
     """Configurations are written so: a hundred members, each an object that may have all of them again."""
-
     again = {f"m{n}": {"title": str(n), "type": "object", "$ref": "#"} for n in range(300)}
-    budget = Work(REQUEST_STEPS)
-    values = Values(Rules(), budget, {"type": "object", "properties": again}, lambda place, word: None)
-    assert values.arguments() is not None
-    assert 10_000 < budget.members < 15_000, "a hundred levels of 300 would be 30,000"
+    taken, _, relaxed = build(again)
+    assert taken <= MOST + OVER, "a hundred levels of 300 would be 500,000"
+    assert {word for _, word in relaxed} == {REST}
 
 
 def test_members_of_many_parts_are_linear() -> None:

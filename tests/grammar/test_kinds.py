@@ -126,6 +126,22 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["{}", '{"xa": 3}', '{"zz": "q"}'],
         ["[]", "{1: 2}"],
     ),
+    "items that two parts describe": (
+        {"type": "array", "items": {"type": "integer", "minimum": 2}, "allOf": [{"items": {"maximum": 4}}]},
+        ["[]", "[2]", "[3, 4]"],
+        ["[1]", "[5]", "[2, 5]"],
+    ),
+    "names of a format": (
+        {"type": "object", "propertyNames": {"format": "date"}},
+        ["{}", '{"2024-01-02": 1}'],
+        ['{"2024-13-02": 1}', '{"x": 1}'],
+    ),
+    "ranges that are none": ({"type": "string", "pattern": "^[z-a]$"}, ['"z"', '"bb"'], ["1"]),
+    "a few multiples": (
+        {"type": "integer", "multipleOf": 7, "minimum": 8, "maximum": 30},
+        ["14", "28"],
+        ["7", "8", "35"],
+    ),
     "a format beside other types": ({"format": "date"}, ['"2024-01-01"', "5", "None", "[1]"], ['"x"']),
     "limits that are none": (
         {"anyOf": [{"type": "string", "maxLength": 2**31}, {"type": "array", "maxItems": 2**53 - 1}]},

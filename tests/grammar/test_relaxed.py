@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,19 +14,22 @@ from lfm2_fixed.grammar.branches import joined_constants
 from lfm2_fixed.grammar.notation import EBNF, GBNF, Notation
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
-from lfm2_fixed.grammar.work import REQUEST_STEPS, Work
+from lfm2_fixed.grammar.work import AUTOMATA_STEPS, REQUEST_STEPS, WRITING_STEPS, TooLarge, Work
 
 BOTH = [EBNF, GBNF]
 
 
-def reported(schema: Any, notation: Notation, left: int = REQUEST_STEPS) -> list[tuple[str, str]]:
-    """The places and keywords, for an argument ``x``."""
+def reported(schema: Any, notation: Notation, *, automata: int = 0, written: int = 0) -> list[tuple[str, str]]:
+    """The places and keywords, for an argument ``x``, where so much was taken for other things."""
     work.forget()
     found: list[tuple[str, str]] = []
     tool = {"type": "object", "properties": {"x": schema}}
     budget = Work(REQUEST_STEPS)
     values = Values(Rules((), notation), budget, tool, lambda place, word: found.append((place, word)))
-    budget.left = left
+    budget.begin_tool()
+    budget.charge(written)
+    with suppress(TooLarge):
+        budget.spend(automata)
     assert values.arguments()
     return found
 
@@ -110,8 +114,12 @@ def test_what_only_tells_of_a_constant_does_not_matter(word: str) -> None:
     assert joined_constants([{"const": 1, word: "told"}, {"const": 2}]) == [{"enum": [1, 2]}]
 
 
-def test_limits_of_numbers_may_be_overdrawn() -> None:
-    """They are cheap, and written when automata have taken all that a request may take; but not for ever."""
-    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-10_000) == []
-    assert reported({"type": "integer", "minimum": 3}, EBNF, left=-1_000_000) == [("x", "minimum/maximum")]
-    assert reported({"type": "integer"}, EBNF, left=-1_000_000) == []
+def test_what_is_written_does_not_depend_on_what_automata_take() -> None:
+    limited, pattern = {"type": "integer", "minimum": 3}, {"type": "string", "pattern": "a+b"}
+    assert reported(limited, EBNF, automata=AUTOMATA_STEPS + 1) == []
+    assert reported(pattern, EBNF, automata=AUTOMATA_STEPS + 1) == [("x", "pattern")]
+    assert reported(pattern, EBNF, automata=AUTOMATA_STEPS - 1) == []
+    for schema in (limited, pattern):
+        [(place, what)] = reported(schema, EBNF, written=WRITING_STEPS)
+        assert place == "" and what.startswith("more than the types")
+    assert reported({"type": "integer"}, EBNF, written=WRITING_STEPS) == []
