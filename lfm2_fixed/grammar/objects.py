@@ -14,7 +14,7 @@ from .here import Here
 from .quotes import constant_string, string, unquoted
 from .rules import SEPARATOR, literal
 from .schema import Schema
-from .work import MEMBER_STEPS, NotRegular, TooLarge
+from .work import MEMBER_STEPS, STRING_RULE_STEPS, NotRegular, TooLarge
 
 # Letters that Python's identifiers have, too, in the order of their code points: Latin, Greek, Cyrillic, kana,
 # Chinese, Korean.  Names in other scripts are written through ``**{"…": …}``.
@@ -322,7 +322,9 @@ class Writer:
             schemas = self._region(chosen, free=free, unknown=unknown)
             value = None if schemas is None else self._here.value(schemas, self._here.member("*"))
             if value is not None:
+                size = self._rules.size
                 found += self._extra(names, value)
+                self._here.work.charge_keyword(STRING_RULE_STEPS * (self._rules.size - size))
         return found
 
     def _region(self, chosen: tuple[str, ...], *, free: bool, unknown: bool) -> list[Schema] | None:

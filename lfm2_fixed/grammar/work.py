@@ -27,6 +27,8 @@ WRITING_STEPS = 14_500
 """What writing one tool's rules may take: 15 ms.  Then values have their types alone.  Apart from what the keywords may
 take, so that a hostile pattern leaves everything else as it is.  Reading a schema comes on top, 10 ms for 200 KB.  The
 dearest tools of real servers take 2,400, both together; a union of 300 objects takes 14,200."""
+TOOL_STEPS = 18_000
+"""What one tool may have taken for both before further keywords are left out."""
 REQUEST_STEPS = 160_000
 """What all tools of one request may take together: 200 ms.  All 187 tools of three real servers take 35,000."""
 VALUE_STEPS = 25
@@ -71,13 +73,13 @@ class Work:
         self.written = 0
         """What of it was taken for writing."""
         self._left = steps
-        self._automata = self._writing = steps
+        self._automata = self._writing = self._tool = steps
         self._charged: set[Hashable] = set()
         self._states: dict[Hashable, int] = {}
 
     def begin_tool(self) -> None:
         """What follows belongs to one tool."""
-        self._automata, self._writing = AUTOMATA_STEPS, WRITING_STEPS
+        self._automata, self._writing, self._tool = AUTOMATA_STEPS, WRITING_STEPS, TOOL_STEPS
 
     @property
     def spent(self) -> bool:
@@ -99,7 +101,7 @@ class Work:
             TooLarge: there are no more.
         """
         self._take(steps)
-        if self._left < 0 or self._automata < 0:
+        if min(self._left, self._automata, self._tool) < 0:
             raise TooLarge("too much work")
 
     def charge(self, steps: int) -> None:
@@ -123,6 +125,7 @@ class Work:
     def _all(self, steps: int) -> None:
         self.taken += steps
         self._left -= steps
+        self._tool -= steps
 
     def once(self, key: Hashable, make: Callable[[Work], T]) -> T:
         """What ``make`` returns or raises, remembered under ``key`` for the whole process.
@@ -132,7 +135,7 @@ class Work:
         What it took is charged here once, also if the result was remembered: what a request may take does not
         depend on the requests before it.
         """
-        if self._left <= 0 or self._automata <= 0:
+        if min(self._left, self._automata, self._tool) <= 0:
             raise TooLarge("too much work")
         known = _memory.get(key)  # one look: another thread may drop it
         if known is not None:
