@@ -27,7 +27,7 @@ _EXPANDED = frozenset([*_JOINING, "if", "not"])
 Part = Mapping[str, Any]
 Place = tuple[int, ...]
 """Where a schema stands in what is read: sorted, these are the order in which a reader sees them.  Members are written
-in it, also those of a union that stands before others."""
+in it, also those of a union that stands in an earlier part of an ``allOf``."""
 _BEFORE, _OWN, _AFTER = range(3)
 
 
@@ -110,7 +110,7 @@ class _Expansion:
             for keyword in ("anyOf", "oneOf"):
                 if keyword not in schema:
                     continue
-                place = _place(item, schema, keyword)
+                place = (*item.place, _AFTER, len(schema))  # a union mostly says more about what is declared beside it
                 if not self._unions:
                     parts.append((place, _types(schema[keyword])))
                     continue

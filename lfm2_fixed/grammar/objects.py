@@ -14,7 +14,7 @@ from .here import Here
 from .quotes import constant_string, string, unquoted
 from .rules import SEPARATOR, literal
 from .schema import Schema
-from .work import MEMBER_STEPS, STRING_RULE_STEPS, NotRegular, TooLarge
+from .work import MEMBER_STEPS, STRING_RULE_STEPS, NotRegular, TooLarge, Work
 
 # Letters that Python's identifiers have, too, in the order of their code points: Latin, Greek, Cyrillic, kana,
 # Chinese, Korean.  Names in other scripts are written through ``**{"…": …}``.
@@ -35,6 +35,8 @@ _MOST_COUNTED = 2000
 """Counts times members: each is a rule."""
 _MOST_PATTERNS = 16
 """Ways in which names can match the patterns: each is an automaton."""
+_QUICK = 4
+"""So many steps of taking names apart, by few and long classes, are one of others."""
 _EXCLUDED = 96
 """Declared names are told from others by so many states at most, each of which takes 20 ms to compile."""
 
@@ -364,13 +366,19 @@ class Writer:
         if not self._arguments:
             return [f'{rules.one_of(*string(rules, names))} ":" " "? {value}']
         found: list[str] = []
+        plain = patterns.match(NAME)
         try:
-            plain = patterns.match(NAME)
-            written, others = automata.both(work, names, plain), automata.but_not(work, names, plain)
+            written, others = work.once(("names", names), lambda inner: _split(inner, names, plain), _QUICK)
         except TooLarge:
-            written, others = automata.NOTHING, names
+            self._here.relax("the names of undeclared arguments")
+            written, others = plain, names
         if not written.empty:
             found.append(f"{unquoted(rules, written, '=')} {value}")
         if not others.empty:
             found += [f'"**{{" {key} ":" " "? {value} "}}"' for key in string(rules, others)]
         return found
+
+
+def _split(work: Work, names: Dfa, plain: Dfa) -> tuple[Dfa, Dfa]:
+    """The names that are written as they are, and the others."""
+    return automata.both(work, names, plain), automata.but_not(work, names, plain)

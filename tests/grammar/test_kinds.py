@@ -243,7 +243,7 @@ def test_nothing_else_satisfies_it() -> None:
         {"allOf": [{"$ref": "#/$defs/B"}], "properties": MORE},
         {"properties": BASE["properties"], "allOf": [{"properties": MORE}]},
         {"allOf": [{"oneOf": [{"$ref": "#/$defs/B"}]}, {"properties": MORE}]},
-        {"anyOf": [{"$ref": "#/$defs/B"}, {"properties": {"other": True}}], "properties": MORE},
+        {"anyOf": [{"properties": MORE}, {"properties": {"other": True}}], "properties": BASE["properties"]},
         {"properties": BASE["properties"], "anyOf": [{"properties": MORE}]},
         {"allOf": [{"$ref": "#/$defs/B"}, {"anyOf": [{"allOf": [{"oneOf": [{"properties": MORE}]}]}]}]},
     ],
