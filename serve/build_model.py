@@ -11,8 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
@@ -101,8 +100,11 @@ def corpus() -> Iterator[str]:
         yield "Zürich naïve café 東京の天気 погода в Москве 🌦️🚀 line one\nline two\ttab"
 
 
-def build_tokenizer() -> Tokenizer:
+def build_tokenizer() -> Any:
     """A tokenizer trained here, which knows the pieces of the real tokenisations as tokens too."""
+    # Here, so that the usage is printed without the package.
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()

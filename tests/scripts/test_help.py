@@ -38,8 +38,6 @@ def test_all_are_found() -> None:
 
 @pytest.mark.parametrize("command", programs(), ids=lambda command: " ".join(Path(word).name for word in command))
 def test_help(command: list[str], tmp_path: Path) -> None:
-    if command[1:] == [str(ROOT / "serve" / "build_model.py")]:
-        pytest.importorskip("tokenizers")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LFM2_FIXED_CACHE": str(tmp_path)}
     done = subprocess.run(
         [*command, "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
