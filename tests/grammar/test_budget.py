@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("xgrammar", reason="the grammar needs xgrammar, which comes with vLLM")
 
-from lfm2_fixed.grammar import gbnf, patterns, regex, relaxed, structural_tag, work
+from lfm2_fixed.grammar import gbnf, patterns, regex, relaxed, work
 from lfm2_fixed.grammar.rules import Rules
 from lfm2_fixed.grammar.values import Values
 from lfm2_fixed.grammar.work import (
@@ -147,6 +147,8 @@ def test_each_tool_has_a_budget_and_the_request_has_one(caplog: pytest.LogCaptur
 
     grammar = compiled(tag_for([one(0), tool({"type": "object", "properties": {"x": {"maximum": 3}}}, "small")]))
     assert relaxed_tools() == {"budget_0"}
+    assert accepts(grammar, block("budget_0(p0=5, p399=5)")), "the limit is left out"
+    assert not accepts(grammar, block("budget_0(p0=5, p399='a')")), "the type is not"
     assert accepts(grammar, block("small(x=3)")) and not accepts(grammar, block("small(x=4)"))
     small = [
         tool({"type": "object", "properties": {f"p{n}": {"type": "integer", "minimum": n}}}, f"budget_{n}")
@@ -160,17 +162,14 @@ def test_each_tool_has_a_budget_and_the_request_has_one(caplog: pytest.LogCaptur
 
 def test_lengths_share_the_states_of_a_request(caplog: pytest.LogCaptureFixture) -> None:
     """They are quickly counted, but their rules take a hundred times as long to write."""
-    fields = {f"s{n}": {"type": "string", "minLength": n % 16, "maxLength": 30 + n // 16} for n in range(288)}
-    names = list(fields)
-    tools = [
-        tool({"properties": {name: fields[name] for name in names[24 * n : 24 * n + 24]}}, f"f{n}") for n in range(12)
-    ]
-    for make in (structural_tag, gbnf):
-        assert json.dumps(make(tools, "required")).count(" ::= ") < 5 * STATES
-        assert "minLength/maxLength" in caplog.text and "'s40'" not in caplog.text
-        caplog.clear()
-        relaxed.forget()
-    gbnf([tool({"properties": dict.fromkeys(names[:100], fields["s5"])})], "required")
+    fields = [{"type": "string", "pattern": f"^[^{chr(97 + n)}]*$", "maxLength": 240} for n in range(20)]
+    tools = [tool({"properties": {f"s{n}": field}}, f"f{n}") for n, field in enumerate(fields)]
+    assert json.dumps(gbnf(tools, "required")).count(" ::= ") < 10 * STATES
+    assert "'s15'" in caplog.text and "'s5'" not in caplog.text
+    caplog.clear()
+    relaxed.forget()
+    same = [tool({"properties": {f"s{n}": fields[5] for n in range(100)}}, f"f{n}") for n in range(20)]
+    gbnf(same, "required")
     assert not caplog.text, "equal ones are written once"
 
 

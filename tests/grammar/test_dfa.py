@@ -102,6 +102,27 @@ def started(dfa: Dfa, state: int) -> Dfa:
     return Dfa(tuple(map(tuple, edges)), tuple(accepting))
 
 
+def test_states_of_one_future_accept_the_same() -> None:
+    """In whichever automata they are; and the ends of chains and words are found to be the same."""
+    numbers: dict[object, int] = {}
+
+    def number(thing: object) -> int:
+        return numbers.setdefault(thing, len(numbers))
+
+    by_future: dict[int, set[str]] = {}
+    found = [dfa for dfa, _ in samples()] + [
+        of_length(work(), ALL, low, high) for low in (0, 2) for high in (3, 5, None)
+    ]
+    found += [of_length(work(), chars("a"), 0, None), both(work(), repeated(chars("a")), of_length(work(), ALL, 0, 4))]
+    for dfa in found:
+        for state, future in enumerate(dfa.futures(number)):
+            assert by_future.setdefault(future, taken(started(dfa, state))) == taken(started(dfa, state))
+    long, short = (of_length(work(), ALL, 0, high).futures(number) for high in (9, 4))
+    assert long[-5:] == short and len(set(long)) == len(long)
+    ends = [one_of(work(), [word]).futures(number) for word in ("aab", "bbb")]
+    assert ends[0][1] != ends[1][1] and ends[0][2:] == ends[1][2:]
+
+
 @pytest.mark.parametrize("length", range(4))
 def test_ending_anywhere(length: int) -> None:
     """Whether all that is accepted, or goes on to be, is accepted from a length on."""

@@ -45,6 +45,7 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a": 1}'],
         ["{}", "None", '{"a": "x"}'],
     ),
+    "a conjunction that contains itself": ({"$ref": "#/$defs/C"}, ["1", "-5"], ["None", '"a"', "{}"]),
     "a union that contains itself": ({"$ref": "#/$defs/U"}, ["None", '{"a": 1}'], ["1", "[]"]),
     "at least one member": ({"type": "object", "minProperties": 1}, ['{"a": 1}'], ["{}"]),
     "at least one declared member": (
@@ -167,7 +168,11 @@ def test_values(kind: str) -> None:
         "type": "object",
         "properties": {"x": schema},
         "required": ["x"],
-        "$defs": {"T": T, "U": {"anyOf": [{"$ref": "#/$defs/U"}, {"type": "null"}, {"$ref": "#/$defs/T"}]}},
+        "$defs": {
+            "T": T,
+            "U": {"anyOf": [{"$ref": "#/$defs/U"}, {"type": "null"}, {"$ref": "#/$defs/T"}]},
+            "C": {"allOf": [{"$ref": "#/$defs/C"}, {"type": "integer"}]},
+        },
     }
     grammar = compiled(tag_for([tool(parameters)]))
     for text in right:
