@@ -45,6 +45,11 @@ VALUES: dict[str, tuple[Any, list[str], list[str]]] = {
         ['{"a": 1}'],
         ["{}", "None", '{"a": "x"}'],
     ),
+    "a name that no text has": (
+        {"type": "object", "properties": {"\ud800": {"type": "integer"}, "a": {"type": "integer"}}},
+        ["{}", '{"a": 1}'],
+        ['{"b": 1}', '{"\\ud800": 1}'],
+    ),
     "a conjunction that contains itself": ({"$ref": "#/$defs/C"}, ["1", "-5"], ["None", '"a"', "{}"]),
     "a union that contains itself": ({"$ref": "#/$defs/U"}, ["None", '{"a": 1}'], ["1", "[]"]),
     "at least one member": ({"type": "object", "minProperties": 1}, ['{"a": 1}'], ["{}"]),
