@@ -45,7 +45,7 @@ BRANCH_STEPS = 10
 """What finding a way through unions takes."""
 STATES = 2000
 """States, of strings whose length is counted by them, that are written for one request; equal strings once.  Each is
-some four rules, 40 µs each.  Behind these, lengths are left out."""
+some four rules.  Behind these, lengths are left out."""
 _OWN_STEPS = 200_000
 """What an automaton of our own may take; the largest, of IPv6 addresses, takes 65,000."""
 _REMEMBERED = 2048
